@@ -1,0 +1,150 @@
+// The compiler's whole interface. No LLVM or Clang type appears here: the implementation lives in a
+// module of its own that is loaded on first use (see module.h), so a program whose kernels are all
+// in the cache never loads LLVM.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mlxn/base/result.h"
+
+namespace mlxn::msl {
+
+enum class MathMode { kSafe, kRelaxed, kFast };
+
+struct Macro {
+  std::string name;
+  std::string value;
+};
+
+struct CompileOptions {
+  std::vector<Macro> macros;
+  MathMode math_mode = MathMode::kSafe;
+  uint32_t language_version = 0x30002;      // major << 16 | minor, as MTL::LanguageVersion
+  std::vector<std::string> include_dirs;    // #include "file" is limited to these
+  std::string source_name = "program_source";  // shown in diagnostics
+};
+
+// Numeric values equal MTL::DataType, so that the runtime passes them through.
+using DataType = uint32_t;
+
+// A [[function_constant(n)]] of a library.
+struct FunctionConstant {
+  std::string name;
+  DataType type = 0;
+  uint32_t index = 0;
+  bool required = true;  // false if only used behind is_function_constant_defined
+};
+
+// Value for a function constant, found by name when `name` is not empty, else by index.
+struct ConstantValue {
+  std::string name;
+  uint32_t index = 0;
+  DataType type = 0;
+  uint8_t bytes[16] = {};  // little endian, as MSL lays the type out
+};
+
+struct FunctionInfo {
+  std::string name;                         // host name
+  std::vector<FunctionConstant> constants;  // those the function depends on
+};
+
+struct LibraryInfo {
+  std::vector<FunctionInfo> functions;  // in order of appearance
+  std::string warnings;                 // diagnostics that are not errors
+};
+
+enum class ArgumentKind : uint8_t { kBuffer, kThreadgroupMemory };
+enum class Access : uint8_t { kReadOnly, kReadWrite, kWriteOnly };
+
+// A member of a struct argument; nested structs name their members "outer.inner".
+struct MemberInfo {
+  std::string name;
+  uint64_t offset = 0;
+  DataType type = 0;
+  uint32_t array_length = 0;  // 0 when not an array
+};
+
+struct ArgumentInfo {
+  std::string name;
+  ArgumentKind kind = ArgumentKind::kBuffer;
+  Access access = Access::kReadWrite;
+  uint32_t index = 0;
+  bool active = true;          // still used after optimisation
+  bool is_reference = false;   // T& : the bound range must hold at least data_size bytes
+  bool is_constant_space = false;
+  uint64_t data_size = 0;      // size and alignment of the pointee
+  uint64_t alignment = 1;
+  DataType type = 0;
+  std::vector<MemberInfo> members;  // when the pointee is a struct
+};
+
+// How the CPU runs a kernel. Numbers are the tiers of the design; 1 and 2 are reserved for region splitting.
+enum class Tier : uint8_t { kWorkItemLoop = 0, kCoroutine = 3 };
+
+// One compiled entry point inside an Image.
+struct Kernel {
+  std::string name;    // host name
+  std::string symbol;  // in the object code
+  Tier tier = Tier::kCoroutine;
+  std::vector<ArgumentInfo> arguments;
+  uint64_t static_threadgroup_bytes = 0;
+  uint64_t frame_bytes = 0;              // coroutine tier: per thread, multiple of 64
+  uint32_t max_total_threads = 1024;
+  uint32_t required_threads[3] = {0, 0, 0};  // reqd_work_group_size equivalent, 0 when free
+};
+
+// Compiled code: an ELF relocatable object (cpu) or PTX text (ptx) with its kernels.
+struct Image {
+  std::string target;            // Target::to_key() of what it was made for
+  std::vector<uint8_t> code;
+  std::vector<Kernel> kernels;
+};
+
+// Binary form for the disk cache. parse() checks every count and span.
+std::vector<uint8_t> serialize(const Image& image);
+Result<Image> parse_image(const std::vector<uint8_t>& bytes);
+std::vector<uint8_t> serialize(const LibraryInfo& info);
+Result<LibraryInfo> parse_library_info(const std::vector<uint8_t>& bytes);
+
+struct Target {
+  enum class Kind { kCpu, kPtx } kind = Kind::kCpu;
+  std::string cpu;       // LLVM name, e.g. "znver4", "x86-64-v3"; for ptx "sm_90"
+  std::string features;  // LLVM feature string, may be empty
+  std::string to_key() const;
+};
+
+enum class Emit { kCode, kLlvmIr, kAssembly };
+
+struct CompileRequest {
+  std::vector<std::string> entry_points;  // host names; empty = all
+  std::vector<ConstantValue> constants;
+  Target target;
+  Emit emit = Emit::kCode;                 // kLlvmIr / kAssembly: Image::code holds the text
+  bool allow_unset_constants = false;      // compile kernels whose constants have no value (checking only)
+  int forced_tier = -1;                    // -1: the compiler chooses
+};
+
+// A library: source that has been preprocessed, indexed and checked once. Immutable; compile() may
+// be called from several threads.
+class Library {
+ public:
+  virtual ~Library() = default;
+  virtual const LibraryInfo& info() const = 0;
+  virtual Result<Image> compile(const CompileRequest& request) const = 0;
+};
+
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+  // Fails with kCompileFailed; the message holds diagnostics "file:line:column: error: text".
+  virtual Result<std::unique_ptr<Library>> create_library(std::string_view source,
+                                                          const CompileOptions& options) const = 0;
+  // Changes whenever generated code may change; part of every cache key.
+  virtual std::string version() const = 0;
+};
+
+}  // namespace mlxn::msl
