@@ -1,0 +1,16 @@
+# Writes OUT: a C++ file with the text of FILES as a table {name, text}.
+# Text is stored as hexadecimal bytes, so that no literal length limit or quoting rule applies.
+set(body "#include \"metal/msl/frontend/stdlib_files.h\"\n\nnamespace mlxn::msl {\n\n")
+set(table "")
+set(i 0)
+foreach(file IN LISTS FILES)
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  get_filename_component(name ${file} NAME)
+  string(APPEND body "static const char file_${i}[] = {${bytes}0};\n")
+  string(APPEND table "    {\"${name}\", {file_${i}, sizeof(file_${i}) - 1}},\n")
+  math(EXPR i "${i} + 1")
+endforeach()
+string(APPEND body "\nstatic const StdlibFile kFiles[] = {\n${table}};\n\n")
+string(APPEND body "std::span<const StdlibFile> stdlib_files() { return kFiles; }\n\n}  // namespace mlxn::msl\n")
+file(WRITE ${OUT} "${body}")

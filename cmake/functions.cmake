@@ -1,0 +1,43 @@
+# Build helpers shared by all folders.
+
+function(mlxn_find_ccache)
+  find_program(MLXN_CCACHE ccache)
+  if(MLXN_CCACHE)
+    set(CMAKE_C_COMPILER_LAUNCHER ${MLXN_CCACHE} PARENT_SCOPE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${MLXN_CCACHE} PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(mlxn_sanitize list)
+  if(list)
+    add_compile_options(-fsanitize=${list} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=${list})
+  endif()
+endfunction()
+
+# Warnings and include root for a target of ours.
+function(mlxn_target target)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter -Werror=unused-result)
+endfunction()
+
+# mlxn_library(name SOURCES...): a static library of one folder; all sources found beside the
+# CMakeLists.txt that calls it.
+function(mlxn_folder_library target)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(${target} STATIC ${sources})
+  mlxn_target(${target})
+endfunction()
+
+# mlxn_tests(name LIBS...): one GoogleTest binary from all *_test.cpp of the calling folder.
+function(mlxn_folder_tests target)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${target} ${sources})
+  mlxn_target(${target})
+  target_link_libraries(${target} PRIVATE ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
+  add_test(NAME ${target} COMMAND ${target})
+  set_tests_properties(${target} PROPERTIES TIMEOUT 600)
+endfunction()
