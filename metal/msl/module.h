@@ -7,11 +7,18 @@
 namespace mlxn::msl {
 
 // The version of generated code: tool chain, shim and lowering. Known without loading the module, so
-// that cache look-ups need no LLVM. Changed by hand or by the build whenever code generation changes.
+// that cache look-ups need no LLVM. The build makes it from the LLVM version and a hash of all sources
+// of metal/msl, so any change of compiler or shim changes it.
 std::string code_version();
 
 // Loads the compiler module on first call (thread-safe) and keeps it for the life of the process.
-// Looked for beside this library, then in ../lib, then by the setting msl_module.
+// The setting msl_module names the file; when it is empty, libmlxn_msl.so is looked for beside this
+// library, then in ../lib. Fails with kUnsupported when there is no module and with kInvalidState
+// when the one found comes from another build.
 Result<const Compiler*> compiler();
+
+// The module's one exported symbol, `mlxn_msl_compiler`: null unless `expected_version` is the
+// code_version() the module was built with.
+using CompilerEntry = const Compiler* (*)(const char* expected_version);
 
 }  // namespace mlxn::msl
