@@ -143,6 +143,8 @@ class Compiler {
   // Fails with kCompileFailed; the message holds diagnostics "file:line:column: error: text".
   virtual Result<std::unique_ptr<Library>> create_library(std::string_view source,
                                                           const CompileOptions& options) const = 0;
+  // Names of the kernels in a source, from its tokens alone: nothing is parsed or checked.
+  virtual Result<std::vector<std::string>> entry_points(std::string_view source, const CompileOptions& options) const = 0;
   // Changes whenever generated code may change; part of every cache key.
   virtual std::string version() const = 0;
 };

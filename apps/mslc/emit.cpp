@@ -1,0 +1,98 @@
+// --emit and --list.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "apps/mslc/options.h"
+#include "mlxn/base/strings.h"
+
+namespace mlxn::mslc {
+
+namespace {
+
+int complain(const std::string& path, const Error& error) {
+  std::fprintf(stderr, "%s: %s\n", path.c_str(), error.message().c_str());
+  return 1;
+}
+
+Result<msl::Image> compile(const Options& options, const msl::Compiler& compiler, const std::string& path,
+                           const std::vector<ConstantText>& constants, msl::Emit emit) {
+  MLXN_ASSIGN(std::string source, read_file(path));
+  MLXN_ASSIGN(auto library, compiler.create_library(source, options_for(options, path)));
+  msl::CompileRequest request;
+  request.entry_points = options.entries;
+  request.target = options.target;
+  request.emit = emit;
+  request.forced_tier = options.tier;
+  request.allow_unset_constants = true;
+  MLXN_ASSIGN(request.constants, resolve_constants(constants, library->info()));
+  return library->compile(request);
+}
+
+const char* kind_name(const msl::ArgumentInfo& argument) {
+  return argument.kind == msl::ArgumentKind::kThreadgroupMemory ? "threadgroup" : "buffer";
+}
+
+const char* access_name(const msl::ArgumentInfo& argument) {
+  return argument.access == msl::Access::kReadOnly ? "read" : "read-write";
+}
+
+void print_kernel(const msl::Kernel& kernel) {
+  std::printf("%s  tier %d, threadgroup memory %llu, max threads %u\n", kernel.name.c_str(), int(kernel.tier),
+              static_cast<unsigned long long>(kernel.static_threadgroup_bytes), kernel.max_total_threads);
+  for (const msl::ArgumentInfo& argument : kernel.arguments)
+    std::printf("  %-11s %2u  %-24s %-10s element %llu bytes%s\n", kind_name(argument), argument.index,
+                argument.name.c_str(), access_name(argument), static_cast<unsigned long long>(argument.data_size),
+                argument.active ? "" : " (unused)");
+}
+
+nlohmann::json to_json(const msl::Kernel& kernel) {
+  nlohmann::json arguments = nlohmann::json::array();
+  for (const msl::ArgumentInfo& argument : kernel.arguments) {
+    nlohmann::json members = nlohmann::json::array();
+    for (const msl::MemberInfo& member : argument.members)
+      members.push_back({{"name", member.name}, {"offset", member.offset}, {"type", member.type}, {"array", member.array_length}});
+    arguments.push_back({{"name", argument.name}, {"kind", kind_name(argument)}, {"index", argument.index},
+                         {"access", access_name(argument)}, {"active", argument.active}, {"size", argument.data_size},
+                         {"alignment", argument.alignment}, {"type", argument.type}, {"members", members}});
+  }
+  return {{"name", kernel.name}, {"tier", int(kernel.tier)}, {"threadgroup_memory", kernel.static_threadgroup_bytes},
+          {"max_threads", kernel.max_total_threads}, {"frame", kernel.frame_bytes}, {"arguments", arguments}};
+}
+
+}  // namespace
+
+int run_emit(const Options& options, const msl::Compiler& compiler, const std::vector<ConstantText>& constants) {
+  if (options.files.size() != 1) {
+    std::fprintf(stderr, "mslc: --emit takes one file, not %zu\n", options.files.size());
+    return 2;
+  }
+  msl::Emit emit = options.emit == "ir" ? msl::Emit::kLlvmIr : options.emit == "asm" ? msl::Emit::kAssembly : msl::Emit::kCode;
+  auto image = compile(options, compiler, options.files[0], constants, emit);
+  if (!image) return complain(options.files[0], image.error());
+  bool to_stdout = options.output.empty() || options.output == "-";
+  std::FILE* out = to_stdout ? stdout : std::fopen(options.output.c_str(), "wb");
+  bool written = out && std::fwrite(image->code.data(), 1, image->code.size(), out) == image->code.size();
+  if (out && !to_stdout) written &= std::fclose(out) == 0;
+  if (!written) return complain(options.output, Error(ErrorCode::kIo, "cannot write the output"));
+  return 0;
+}
+
+int run_list(const Options& options, const msl::Compiler& compiler) {
+  int status = 0;
+  nlohmann::json all = nlohmann::json::array();
+  for (const std::string& path : options.files) {
+    auto image = compile(options, compiler, path, {}, msl::Emit::kCode);
+    if (!image) {
+      status = complain(path, image.error());
+      continue;
+    }
+    for (const msl::Kernel& kernel : image->kernels) {
+      if (options.json) all.push_back(to_json(kernel));
+      else print_kernel(kernel);
+    }
+  }
+  if (options.json) std::printf("%s\n", all.dump(2).c_str());
+  return status;
+}
+
+}  // namespace mlxn::mslc

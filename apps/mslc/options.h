@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "metal/msl/interface.h"
+
+namespace mlxn::mslc {
+
+// The command line, checked.
+struct Options {
+  std::vector<std::string> files;  // folders are expanded to the .metal files below them
+  msl::CompileOptions compile;
+  msl::Target target;
+  std::vector<msl::ConstantValue> constants;
+  std::vector<std::string> entries;  // empty: all
+  std::string emit;                  // "", "ir", "asm", "obj", "ptx"
+  std::string output;                // "" or "-": standard output
+  bool check = false;
+  bool list = false;
+  bool json = false;
+  int tier = -1;
+  unsigned jobs = 0;  // 0: all cores
+};
+
+// Reads a file. Fails with kIo.
+Result<std::string> read_file(const std::string& path);
+
+// Compile options for one file: its own folder is searched for includes too.
+msl::CompileOptions options_for(const Options& options, const std::string& path);
+
+// Parses "name=value" or "index=value"; the type comes from the library's declaration.
+struct ConstantText {
+  std::string key, value;
+};
+Result<std::vector<msl::ConstantValue>> resolve_constants(const std::vector<ConstantText>& texts,
+                                                          const msl::LibraryInfo& info);
+
+// The modes of the tool; each returns the exit status.
+int run_check(const Options& options, const msl::Compiler& compiler, const std::vector<ConstantText>& constants);
+int run_list(const Options& options, const msl::Compiler& compiler);
+int run_emit(const Options& options, const msl::Compiler& compiler, const std::vector<ConstantText>& constants);
+
+}  // namespace mlxn::mslc

@@ -1,0 +1,114 @@
+#include "metal/msl/codegen/codegen.h"
+
+#include <mutex>
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "mlxn/base/strings.h"
+
+namespace mlxn::msl {
+
+using namespace llvm;
+
+namespace {
+
+void initialise_targets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+// The analysis managers a pipeline needs, wired together.
+struct Managers {
+  explicit Managers(TargetMachine& machine) : builder(&machine, options()) {
+    // No library calls are assumed: kernels run without a C library.
+    library.disableAllFunctions();
+    functions.registerPass([&] { return TargetLibraryAnalysis(library); });
+    builder.registerModuleAnalyses(modules);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.registerCGSCCAnalyses(components);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+  }
+
+  static PipelineTuningOptions options() {
+    PipelineTuningOptions options;
+    options.LoopVectorization = true;
+    options.SLPVectorization = true;
+    options.LoopUnrolling = true;
+    return options;
+  }
+
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  TargetLibraryInfoImpl library;
+  PassBuilder builder;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TargetMachine>> make_target_machine(const mlxn::msl::Target& target) {
+  initialise_targets();
+  bool ptx = target.kind == mlxn::msl::Target::Kind::kPtx;
+  std::string triple = ptx ? "nvptx64-nvidia-cuda" : "x86_64-unknown-linux-gnu";
+  std::string error;
+  const llvm::Target* found = TargetRegistry::lookupTarget(triple, error);
+  if (!found) return Error(ErrorCode::kUnsupported, str("no code generator for ", triple, ": ", error));
+  std::string features = target.features;
+  if (ptx) features = features.empty() ? "+ptx80" : features + ",+ptx80";
+  TargetOptions options;
+  options.AllowFPOpFusion = FPOpFusion::Standard;
+  std::unique_ptr<TargetMachine> machine(
+      found->createTargetMachine(triple, target.cpu, features, options, Reloc::PIC_, CodeModel::Small,
+                                 CodeGenOptLevel::Aggressive));
+  if (!machine) return Error(ErrorCode::kUnsupported, str("no code generator for ", triple, " ", target.cpu));
+  return machine;
+}
+
+void simplify(Module& module, TargetMachine& machine) {
+  Managers managers(machine);
+  ModulePassManager passes;
+  passes.addPass(createModuleToFunctionPassAdaptor(
+      managers.builder.buildFunctionSimplificationPipeline(OptimizationLevel::O2, ThinOrFullLTOPhase::None)));
+  passes.addPass(GlobalDCEPass());
+  passes.run(module, managers.modules);
+}
+
+void optimise(Module& module, TargetMachine& machine) {
+  Managers managers(machine);
+  ModulePassManager passes = managers.builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3);
+  passes.run(module, managers.modules);
+}
+
+Result<std::vector<uint8_t>> emit(Module& module, TargetMachine& machine, Emit what) {
+  SmallVector<char, 0> buffer;
+  raw_svector_ostream stream(buffer);
+  if (what == Emit::kLlvmIr) {
+    module.print(stream, nullptr);
+  } else {
+    bool text = what == Emit::kAssembly || machine.getTargetTriple().isNVPTX();
+    legacy::PassManager passes;
+    if (machine.addPassesToEmitFile(passes, stream, nullptr,
+                                    text ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile))
+      return Error(ErrorCode::kInternal, "the target cannot emit this kind of file");
+    passes.run(module);
+  }
+  return std::vector<uint8_t>(buffer.begin(), buffer.end());
+}
+
+}  // namespace mlxn::msl

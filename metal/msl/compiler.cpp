@@ -1,0 +1,149 @@
+// The compiler module: front end, lowering and code generation behind msl::Compiler.
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/raw_ostream.h"
+#include "metal/msl/codegen/codegen.h"
+#include "metal/msl/frontend/constant_values.h"
+#include "metal/msl/frontend/frontend.h"
+#include "metal/msl/interface.h"
+#include "metal/msl/module.h"
+#include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/passes/lower_ptx.h"
+#include "metal/msl/passes/prepare.h"
+#include "mlxn/base/strings.h"
+
+namespace mlxn::msl {
+
+namespace {
+
+// An argument that optimisation removed has no users left.
+void find_active_arguments(const llvm::Function& entry, Kernel& kernel) {
+  std::set<std::pair<bool, uint64_t>> used;
+  for (const llvm::BasicBlock& block : entry)
+    for (const llvm::Instruction& instruction : block) {
+      const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      if (!call || !call->getCalledFunction() || call->use_empty()) continue;
+      llvm::StringRef name = call->getCalledFunction()->getName();
+      bool threadgroup = name == "__msl_threadgroup_address";
+      if (!threadgroup && name != "__msl_buffer_address" && name != "__msl_constant_address") continue;
+      if (const auto* index = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(0)))
+        used.insert({threadgroup, index->getZExtValue()});
+    }
+  for (ArgumentInfo& argument : kernel.arguments)
+    argument.active = used.count({argument.kind == ArgumentKind::kThreadgroupMemory, argument.index}) > 0;
+}
+
+// A function constant that is still read although it has no value.
+std::optional<std::string> unset_constant(const llvm::Module& module, const std::vector<FunctionConstant>& constants) {
+  for (const llvm::GlobalVariable& global : module.globals()) {
+    if (!global.isDeclaration() || global.use_empty()) continue;
+    for (const FunctionConstant& constant : constants)
+      if (global.getName().ends_with(constant.name))
+        return str("function constant '", constant.name, "' (index ", constant.index, ") has no value");
+    return str("undefined variable '", global.getName().str(), "'");
+  }
+  return std::nullopt;
+}
+
+class LibraryImpl : public Library {
+ public:
+  LibraryImpl(std::string source, CompileOptions options, Analysis analysis)
+      : source_(std::move(source)), options_(std::move(options)), analysis_(std::move(analysis)) {}
+
+  const LibraryInfo& info() const override { return analysis_.info; }
+
+  Result<Image> compile(const CompileRequest& request) const override {
+    FrontendRequest wanted;
+    wanted.entry_points = request.entry_points;
+    if (wanted.entry_points.empty())
+      for (const FunctionInfo& function : analysis_.info.functions) wanted.entry_points.push_back(function.name);
+    wanted.target = request.target;
+    MLXN_ASSIGN(wanted.constant_values, constant_initialisers(analysis_.constants, request.constants));
+    MLXN_ASSIGN(FrontendModule frontend, generate(source_, options_, wanted));
+    Result<Image> result = Error(ErrorCode::kCompileFailed, "the code generator crashed on this kernel");
+    llvm::CrashRecoveryContext guard;
+    if (!guard.RunSafelyOnThread([&] { result = lower(frontend, request); }, 64u << 20))
+      return Error(ErrorCode::kCompileFailed, "the code generator crashed on this kernel");
+    return result;
+  }
+
+ private:
+  Result<Image> lower(FrontendModule& frontend, const CompileRequest& request) const {
+    llvm::Module& module = *frontend.module;
+    bool ptx = request.target.kind == Target::Kind::kPtx;
+    MLXN_ASSIGN(auto machine, make_target_machine(request.target));
+    module.setDataLayout(machine->createDataLayout());
+    lower_annotations(module);
+    define_semantics(module, /*relax_alignment=*/!ptx);
+    MLXN_TRY(inline_all(module, frontend.kernels));
+    number_sites(module);
+    simplify(module, *machine);
+    if (!request.allow_unset_constants)
+      if (auto missing = unset_constant(module, analysis_.constants))
+        return Error(ErrorCode::kCompileFailed, *missing);
+    for (Kernel& kernel : frontend.kernels) find_active_arguments(*module.getFunction(kernel.symbol), kernel);
+    if (ptx)
+      lower_to_ptx(module, frontend.kernels);
+    else
+      MLXN_TRY(lower_to_cpu(module, frontend.kernels, request.forced_tier));
+    std::string problem;
+    llvm::raw_string_ostream stream(problem);
+    if (llvm::verifyModule(module, &stream))
+      return Error(ErrorCode::kInternal, "generated code is not valid: " + problem);
+    optimise(module, *machine);
+    for (Kernel& kernel : frontend.kernels)
+      if (kernel.tier == Tier::kCoroutine && !ptx) read_frame_size(*module.getFunction(kernel.symbol), kernel);
+    Image image;
+    image.target = request.target.to_key();
+    MLXN_ASSIGN(image.code, emit(module, *machine, request.emit));
+    image.kernels = std::move(frontend.kernels);
+    return image;
+  }
+
+  static Status lower_to_cpu(llvm::Module& module, std::vector<Kernel>& kernels, int forced_tier) {
+    for (Kernel& kernel : kernels) {
+      llvm::Function& entry = *module.getFunction(kernel.symbol);
+      lower_thread_state(entry, kernel);
+      mark_constant_loads(entry);
+      bool cross_lane = has_cross_lane_call(entry);
+      if (forced_tier == 0 && cross_lane)
+        return Error(ErrorCode::kUnsupported, str("kernel '", kernel.name, "' has cross-lane operations and cannot run in tier 0"));
+      if (cross_lane || forced_tier == 3) build_coroutine(entry, kernel);
+      else build_work_item_loop(entry, kernel);
+    }
+    return {};
+  }
+
+  std::string source_;
+  CompileOptions options_;
+  Analysis analysis_;
+};
+
+class CompilerImpl : public Compiler {
+ public:
+  Result<std::unique_ptr<Library>> create_library(std::string_view source, const CompileOptions& options) const override {
+    MLXN_ASSIGN(Analysis analysis, analyse(source, options));
+    return std::unique_ptr<Library>(new LibraryImpl(std::string(source), options, std::move(analysis)));
+  }
+  Result<std::vector<std::string>> entry_points(std::string_view source, const CompileOptions& options) const override {
+    return index_entry_points(source, options);
+  }
+  std::string version() const override { return code_version(); }
+};
+
+}  // namespace
+
+}  // namespace mlxn::msl
+
+// The module's only exported symbol. `expected` guards against a module of another build.
+extern "C" __attribute__((visibility("default"))) const mlxn::msl::Compiler* mlxn_msl_compiler(const char* expected) {
+  static const mlxn::msl::CompilerImpl compiler;
+  return compiler.version() == expected ? &compiler : nullptr;
+}

@@ -1,0 +1,406 @@
+#include "metal/msl/frontend/frontend.h"
+
+#include <set>
+
+#include "clang/AST/ASTConsumer.h"
+#include "clang/AST/DeclCXX.h"
+#include "clang/AST/Expr.h"
+#include "clang/CodeGen/CodeGenAction.h"
+#include "clang/Frontend/CompilerInstance.h"
+#include "clang/Frontend/CompilerInvocation.h"
+#include "clang/Lex/Preprocessor.h"
+#include "clang/Parse/Parser.h"
+#include "clang/Sema/Sema.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "metal/msl/frontend/diagnostics.h"
+#include "metal/msl/frontend/reflection.h"
+#include "metal/msl/frontend/source_files.h"
+#include "metal/msl/frontend/token_rewriter.h"
+#include "metal/msl/frontend/token_scanner.h"
+#include "mlxn/base/strings.h"
+
+namespace mlxn::msl {
+
+namespace {
+
+using clang::Token;
+
+// What one run of the front end is asked for and what it finds.
+struct Job {
+  bool analysis = false;
+  bool index_only = false;  // stop after the token scan
+  FrontendRequest request;
+  // Results.
+  std::vector<EntryPoint> all_entries;
+  std::map<std::string, std::set<std::string>> constants_used;  // by entry name; analysis
+  std::vector<FunctionConstant> constants;                      // analysis
+  std::vector<Kernel> kernels;                                  // in the order of request.entry_points
+  std::vector<std::string> missing;                             // requested, not found
+};
+
+// Over-approximates, by name, which function constants each top-level declaration can reach.
+class ConstantUse {
+ public:
+  ConstantUse(const std::vector<Token>& tokens, const ScanResult& scan) {
+    for (const FunctionConstantDecl& constant : scan.constants) names_.insert(constant.name);
+    if (names_.empty()) return;
+    // A declaration at brace depth 0 "defines" the identifiers before its first brace or '=' and
+    // "uses" all identifiers in it.
+    std::vector<std::string> words;
+    int depth = 0;
+    for (const Token& token : tokens) {
+      if (token.is(clang::tok::identifier)) words.push_back(token.getIdentifierInfo()->getName().str());
+      if (token.is(clang::tok::l_brace)) ++depth;
+      if (token.is(clang::tok::r_brace)) --depth;
+      bool ends = depth == 0 && token.isOneOf(clang::tok::semi, clang::tok::r_brace);
+      if (!ends) continue;
+      std::set<std::string> all(words.begin(), words.end());
+      for (const std::string& word : all) uses_[word].insert(all.begin(), all.end());
+      words.clear();
+    }
+  }
+
+  std::set<std::string> reachable(const std::string& start) {
+    std::set<std::string> seen, found;
+    if (names_.empty()) return found;
+    std::vector<std::string> todo = {start};
+    while (!todo.empty()) {
+      std::string word = todo.back();
+      todo.pop_back();
+      if (!seen.insert(word).second) continue;
+      if (names_.count(word)) {
+        found.insert(word);
+        continue;
+      }
+      for (const std::string& next : uses_[word]) todo.push_back(next);
+    }
+    return found;
+  }
+
+ private:
+  std::set<std::string> names_;
+  std::map<std::string, std::set<std::string>> uses_;
+};
+
+// Runs Clang on the rewritten tokens. After the user's last declaration it adds, in two steps, one
+// pointer __msl_fn_<i> to each requested kernel (which instantiates templates and resolves names) and,
+// once the AST knows the parameters, the function __msl_entry_<i> that calls it.
+class FrontendAction : public clang::EmitLLVMOnlyAction {
+ public:
+  FrontendAction(Job& job, llvm::LLVMContext* context) : EmitLLVMOnlyAction(context), job_(job) {}
+
+ protected:
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler, llvm::StringRef file) override {
+    if (job_.analysis) return std::make_unique<clang::ASTConsumer>();
+    return EmitLLVMOnlyAction::CreateASTConsumer(compiler, file);
+  }
+
+  void ExecuteAction() override {
+    clang::CompilerInstance& compiler = getCompilerInstance();
+    clang::Preprocessor& preprocessor = compiler.getPreprocessor();
+    if (!compiler.hasSema()) compiler.createSema(getTranslationUnitKind(), nullptr);
+    clang::Sema& sema = compiler.getSema();
+    // The parser registers pragma handlers: it must exist before the first token is lexed.
+    clang::Parser parser(preprocessor, sema, /*SkipFunctionBodies=*/false);
+    sema.Initialize();
+    if (auto* external = sema.getASTContext().getExternalSource())
+      external->StartTranslationUnit(&compiler.getASTConsumer());
+    preprocessor.EnterMainSourceFile();
+    enter_tokens(preprocessor);
+    if (job_.index_only) return;
+    parser.Initialize();
+    parse(parser, compiler.getASTConsumer());
+    compiler.getASTConsumer().HandleTranslationUnit(sema.getASTContext());
+  }
+
+ private:
+  // Lexes everything, rewrites the user's part and puts the result back as the parser's input.
+  void enter_tokens(clang::Preprocessor& preprocessor) {
+    clang::SourceManager& sources = preprocessor.getSourceManager();
+    std::vector<Token> prelude, user;
+    for (;;) {
+      Token token;
+      preprocessor.Lex(token);
+      if (token.is(clang::tok::eof)) break;
+      bool in_prelude = user.empty() && is_prelude(sources, token.getLocation());
+      (in_prelude ? prelude : user).push_back(token);
+    }
+    ScanResult scanned = scan(preprocessor, user);
+    RewriteOptions options{job_.request.constant_values, job_.analysis};
+    std::vector<Token> rewritten = rewrite(preprocessor, user, scanned, options);
+    choose_entries(scanned, user);
+    if (job_.analysis)
+      for (const FunctionConstantDecl& constant : scanned.constants) constant_names_.insert(constant.name);
+    // Two empty declarations mark where generated code goes.
+    marks_ = lex_text(preprocessor, ";;", "<end>");
+    std::vector<Token> stream = std::move(prelude);
+    stream.insert(stream.end(), rewritten.begin(), rewritten.end());
+    stream.push_back(marks_[0]);
+    Token end;
+    end.startToken();
+    end.setKind(clang::tok::eof);
+    end.setLocation(marks_[1].getLocation());
+    stream.push_back(end);
+    push(preprocessor, stream);
+  }
+
+  static bool is_prelude(const clang::SourceManager& sources, clang::SourceLocation location) {
+    llvm::StringRef name = sources.getBufferName(sources.getExpansionLoc(location));
+    return name.starts_with(kStdlibFolder) || name.starts_with("<");
+  }
+
+  static void push(clang::Preprocessor& preprocessor, const std::vector<Token>& tokens) {
+    auto copy = std::make_unique<Token[]>(tokens.size());
+    std::copy(tokens.begin(), tokens.end(), copy.get());
+    preprocessor.EnterTokenStream(std::move(copy), tokens.size(), /*DisableMacroExpansion=*/true,
+                                  /*IsReinject=*/false);
+  }
+
+  // Decides which kernels get code (or, in analysis, are checked).
+  void choose_entries(const ScanResult& scanned, const std::vector<Token>& user) {
+    job_.all_entries = scanned.entry_points;
+    if (job_.analysis) {
+      ConstantUse use(user, scanned);
+      std::set<std::string> templates;
+      for (const EntryPoint& entry : scanned.entry_points) {
+        job_.constants_used[entry.name] = use.reachable(entry.base_name);
+        if (templates.insert(entry.base_name).second) entries_.push_back(entry);
+      }
+      return;
+    }
+    for (const std::string& name : job_.request.entry_points) {
+      auto found = std::find_if(scanned.entry_points.begin(), scanned.entry_points.end(),
+                                [&](const EntryPoint& entry) { return entry.name == name; });
+      if (found == scanned.entry_points.end()) job_.missing.push_back(name);
+      else entries_.push_back(*found);
+    }
+  }
+
+  void parse(clang::Parser& parser, clang::ASTConsumer& consumer) {
+    clang::Parser::DeclGroupPtrTy group;
+    clang::Sema::ModuleImportState import_state;
+    int stage = 0;
+    bool at_end = parser.ParseFirstTopLevelDecl(group, import_state);
+    while (!at_end) {
+      if (group) {
+        for (clang::Decl* declaration : group.get()) note(declaration);
+        consumer.HandleTopLevelDecl(group.get());
+      }
+      bool marked = parser.getCurToken().getLocation() == marks_[0].getLocation();
+      if (marked && stage < 2 && !parser.getPreprocessor().getDiagnostics().hasErrorOccurred()) {
+        std::vector<Token> generated = stage == 0 ? function_pointers(parser.getPreprocessor())
+                                                  : entry_functions(parser.getPreprocessor());
+        if (stage == 0) generated.push_back(marks_[0]);  // come back for the second step
+        push(parser.getPreprocessor(), generated);
+        ++stage;
+      }
+      at_end = parser.ParseTopLevelDecl(group, import_state);
+    }
+    if (job_.analysis) read_constants();
+  }
+
+  // Remembers variables that carry information out of the parse.
+  void note(clang::Decl* declaration) {
+    if (auto* scope = llvm::dyn_cast<clang::NamespaceDecl>(declaration)) {
+      if (scope->getName() != "metal" || marks_.empty())
+        for (clang::Decl* inner : scope->decls()) note(inner);
+      return;
+    }
+    auto* variable = llvm::dyn_cast<clang::VarDecl>(declaration);
+    if (!variable || !variable->getDeclName().isIdentifier()) return;
+    llvm::StringRef name = variable->getName();
+    if (name.starts_with("__msl_fn_") || name.starts_with("__msl_fc_index_") || constant_names_.count(name.str()))
+      variables_[name.str()] = variable;
+  }
+
+  // namespace N { static constexpr auto* __msl_fn_0 = &kernel<float>; }
+  std::vector<Token> function_pointers(clang::Preprocessor& preprocessor) {
+    std::vector<Token> tokens;
+    auto text = [&](const std::string& code) {
+      for (const Token& token : lex_text(preprocessor, code, "<entry>")) tokens.push_back(token);
+    };
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      std::string open;
+      for (const std::string& scope : entries_[i].scope) open += "namespace " + scope + " {";
+      text(str(open, "static constexpr auto* __msl_fn_", i, " = &"));
+      tokens.insert(tokens.end(), entries_[i].callee.begin(), entries_[i].callee.end());
+      text(";" + std::string(entries_[i].scope.size(), '}'));
+    }
+    return tokens;
+  }
+
+  std::vector<Token> entry_functions(clang::Preprocessor& preprocessor) {
+    std::string code;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const clang::FunctionDecl* function = function_of(str("__msl_fn_", i));
+      if (!function) continue;
+      std::string scope;
+      for (const std::string& part : entries_[i].scope)
+        if (!part.empty()) scope += part + "::";
+      std::string pointer = str(scope, "__msl_fn_", i), parameters = str("__msl_parameters_", i);
+      auto reflected = reflect(getCompilerInstance().getASTContext(), *function, entries_[i].name, parameters);
+      if (!reflected || job_.analysis) continue;
+      std::string symbol = str("__msl_entry_", i);
+      code += str("using ", parameters, " = __msl_parameters<decltype(", pointer, " + 0)>;\n",
+                  "extern \"C\" void ", symbol,
+                  "(const MslDispatch*, MslThreadgroup*, unsigned, unsigned, unsigned) { ", pointer, "(",
+                  reflected->call_arguments, "); }\n");
+      reflected->kernel.symbol = symbol;
+      job_.kernels.push_back(std::move(reflected->kernel));
+    }
+    return lex_text(preprocessor, code, "<entry>");
+  }
+
+  const clang::FunctionDecl* function_of(const std::string& variable) {
+    auto found = variables_.find(variable);
+    if (found == variables_.end() || !found->second->getInit()) return nullptr;
+    const clang::Expr* init = found->second->getInit()->IgnoreParenImpCasts();
+    if (const auto* address = llvm::dyn_cast<clang::UnaryOperator>(init)) init = address->getSubExpr()->IgnoreParenImpCasts();
+    const auto* reference = llvm::dyn_cast<clang::DeclRefExpr>(init);
+    return reference ? llvm::dyn_cast<clang::FunctionDecl>(reference->getDecl()) : nullptr;
+  }
+
+  void read_constants() {
+    clang::ASTContext& context = getCompilerInstance().getASTContext();
+    for (const auto& [name, index] : variables_) {
+      if (name.rfind("__msl_fc_index_", 0) != 0 || index->isInvalidDecl() || !index->getInit()) continue;
+      clang::Expr::EvalResult value;
+      std::string constant = name.substr(15);
+      auto variable = variables_.find(constant);
+      if (variable == variables_.end() || index->getInit()->isValueDependent() ||
+          !index->getInit()->EvaluateAsInt(value, context))
+        continue;
+      FunctionConstant entry;
+      entry.name = constant;
+      entry.index = uint32_t(value.Val.getInt().getZExtValue());
+      entry.type = data_type_of(variable->second->getType());
+      job_.constants.push_back(std::move(entry));
+    }
+  }
+
+  Job& job_;
+  std::vector<EntryPoint> entries_;
+  std::set<std::string> constant_names_;
+  std::map<std::string, clang::VarDecl*> variables_;
+  std::vector<Token> marks_;
+};
+
+std::vector<std::string> arguments_for(const CompileOptions& options, const Target& target) {
+  bool ptx = target.kind == Target::Kind::kPtx;
+  std::vector<std::string> args = {
+      "-triple", ptx ? "nvptx64-nvidia-cuda" : "x86_64-unknown-linux-gnu", "-x", "c++", "-std=gnu++17", "-fdeclspec",
+      "-ffreestanding", "-nostdsysteminc", "-nobuiltininc", "-O3", "-disable-llvm-passes", "-fno-rtti",
+      "-fno-threadsafe-statics", "-fwrapv", "-fno-finite-loops", "-fno-strict-return", "-relaxed-aliasing",
+      "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-Wno-everything", "-Wno-error",
+      "-Wno-invalid-constexpr", "-Wno-c++11-narrowing", "-Wno-error=c++11-narrowing", "-ferror-limit", "20",
+      "-ftemplate-depth", "512", "-fconstexpr-depth", "512", "-mrelocation-model", "pic", "-pic-level", "2",
+      "-disable-free"};
+  if (!target.cpu.empty()) args.insert(args.end(), {"-target-cpu", target.cpu});
+  std::string features = target.features;
+  for (size_t start = 0; start < features.size();) {
+    size_t comma = std::min(features.find(',', start), features.size());
+    args.insert(args.end(), {"-target-feature", features.substr(start, comma - start)});
+    start = comma + 1;
+  }
+  if (ptx) args.insert(args.end(), {"-target-feature", "+ptx80"});
+  if (options.math_mode == MathMode::kSafe) {
+    args.push_back("-ffp-contract=on");
+  } else {
+    args.insert(args.end(), {"-ffp-contract=fast", "-mreassociate", "-freciprocal-math", "-fno-signed-zeros",
+                             "-fapprox-func", "-D__METAL_MAYBE_FAST_MATH__=1", "-D__METAL_FAST_MATH__=1"});
+  }
+  uint32_t major = options.language_version >> 16, minor = options.language_version & 0xffff;
+  args.push_back(str("-D__METAL_VERSION__=", major * 100 + minor * 10));
+  for (const Macro& macro : options.macros) args.push_back(str("-D", macro.name, "=", macro.value));
+  args.insert(args.end(), {"-internal-isystem", kStdlibFolder, "-include", "msl_prelude.h", "-include", "msl_entry.h"});
+  for (const std::string& folder : options.include_dirs) args.insert(args.end(), {"-I", folder});
+  return args;
+}
+
+// Runs the front end, guarded: a crash inside Clang becomes an error.
+Status run_frontend(std::string_view source, const CompileOptions& options, Job& job, llvm::LLVMContext& context,
+                    std::unique_ptr<llvm::Module>* module) {
+  static const bool recovery = (llvm::CrashRecoveryContext::Enable(), true);
+  (void)recovery;
+  std::string diagnostics;
+  bool succeeded = false;
+  auto work = [&] {
+    DiagnosticCollector collector;
+    clang::CompilerInstance compiler;
+    auto files = make_file_system(options.include_dirs);
+    compiler.createDiagnostics(&collector, /*ShouldOwnClient=*/false);
+    std::vector<std::string> args = arguments_for(options, job.request.target);
+    args.push_back("placeholder");  // the input; replaced by memory below
+    std::vector<const char*> pointers;
+    for (const std::string& arg : args) pointers.push_back(arg.c_str());
+    auto invocation = std::make_shared<clang::CompilerInvocation>();
+    if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers, compiler.getDiagnostics())) {
+      diagnostics = collector.text();
+      return;
+    }
+    auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(source.data(), source.size()), options.source_name);
+    auto& inputs = invocation->getFrontendOpts().Inputs;
+    inputs.clear();
+    inputs.emplace_back(buffer->getMemBufferRef(), clang::InputKind(clang::Language::CXX));
+    compiler.setInvocation(invocation);
+    compiler.createDiagnostics(&collector, /*ShouldOwnClient=*/false);
+    compiler.createFileManager(files);
+    FrontendAction action(job, &context);
+    succeeded = compiler.ExecuteAction(action);
+    if (succeeded && module) *module = action.takeModule();
+    diagnostics = collector.text();
+  };
+  llvm::CrashRecoveryContext guard;
+  if (!guard.RunSafelyOnThread(work, 64u << 20))
+    return Error(ErrorCode::kCompileFailed, "the compiler front end crashed on this source");
+  if (!succeeded || (module && !*module))
+    return Error(ErrorCode::kCompileFailed, diagnostics.empty() ? "compilation failed without a diagnostic" : diagnostics);
+  return {};
+}
+
+}  // namespace
+
+Result<Analysis> analyse(std::string_view source, const CompileOptions& options) {
+  Job job;
+  job.analysis = true;
+  llvm::LLVMContext context;
+  MLXN_TRY(run_frontend(source, options, job, context, nullptr));
+  Analysis analysis;
+  analysis.constants = job.constants;
+  std::set<std::string> seen;
+  for (const EntryPoint& entry : job.all_entries) {
+    if (!seen.insert(entry.name).second) continue;
+    FunctionInfo function;
+    function.name = entry.name;
+    for (const FunctionConstant& constant : job.constants)
+      if (job.constants_used[entry.name].count(constant.name)) function.constants.push_back(constant);
+    analysis.info.functions.push_back(std::move(function));
+  }
+  return analysis;
+}
+
+Result<std::vector<std::string>> index_entry_points(std::string_view source, const CompileOptions& options) {
+  Job job;
+  job.analysis = job.index_only = true;
+  llvm::LLVMContext context;
+  Status status = run_frontend(source, options, job, context, nullptr);
+  std::vector<std::string> names;
+  for (const EntryPoint& entry : job.all_entries) names.push_back(entry.name);
+  if (!status && names.empty()) return std::move(status).error();
+  return names;
+}
+
+Result<FrontendModule> generate(std::string_view source, const CompileOptions& options,
+                                const FrontendRequest& request) {
+  Job job;
+  job.request = request;
+  FrontendModule result;
+  result.context = std::make_unique<llvm::LLVMContext>();
+  MLXN_TRY(run_frontend(source, options, job, *result.context, &result.module));
+  if (!job.missing.empty())
+    return Error(ErrorCode::kFunctionNotFound, str("no kernel named '", job.missing.front(), "' in this library"));
+  result.kernels = std::move(job.kernels);
+  return result;
+}
+
+}  // namespace mlxn::msl

@@ -1,0 +1,45 @@
+// From MSL text to an unoptimised LLVM module with one function per entry point.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "metal/msl/interface.h"
+
+namespace mlxn::msl {
+
+// What analysis learns about a library.
+struct Analysis {
+  LibraryInfo info;
+  std::vector<FunctionConstant> constants;  // all of the library
+};
+
+// Indexes the source and checks it: all code outside templates, and one instantiation of each kernel template.
+Result<Analysis> analyse(std::string_view source, const CompileOptions& options);
+
+// Host names of all kernels, without parsing.
+Result<std::vector<std::string>> index_entry_points(std::string_view source, const CompileOptions& options);
+
+struct FrontendRequest {
+  std::vector<std::string> entry_points;                // host names
+  std::map<std::string, std::string> constant_values;   // C++ initialiser for each constant that is set
+  Target target;
+};
+
+// A module whose functions __msl_entry_<i>(ptr dispatch, ptr threadgroup, i32 x, i32 y, i32 z) call
+// kernels[i] for one thread. Kernel::symbol holds that name.
+struct FrontendModule {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  std::vector<Kernel> kernels;
+};
+
+Result<FrontendModule> generate(std::string_view source, const CompileOptions& options,
+                                const FrontendRequest& request);
+
+}  // namespace mlxn::msl

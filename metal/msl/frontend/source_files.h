@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "llvm/Support/VirtualFileSystem.h"
+
+namespace mlxn::msl {
+
+// Where our headers lie inside the compiler's file system.
+inline constexpr const char* kStdlibFolder = "/msl/stdlib";
+
+// A file system that holds the embedded standard library and, of the real one, only what lies below
+// `include_dirs`: source text can include nothing else of the machine.
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_file_system(const std::vector<std::string>& include_dirs);
+
+}  // namespace mlxn::msl

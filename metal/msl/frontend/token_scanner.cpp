@@ -1,0 +1,407 @@
+#include "metal/msl/frontend/token_scanner.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "llvm/ADT/StringSwitch.h"
+
+namespace mlxn::msl {
+
+using clang::Token;
+namespace tok = clang::tok;
+
+bool is_address_space(llvm::StringRef word) {
+  return llvm::StringSwitch<bool>(word)
+      .Cases("device", "constant", "threadgroup", "thread", true)
+      .Cases("threadgroup_imageblock", "ray_data", "object_data", true)
+      .Default(false);
+}
+
+namespace {
+
+llvm::StringRef word_of(const Token& token) {
+  if (token.isAnnotation() || token.isLiteral() || !token.getIdentifierInfo()) return {};
+  return token.getIdentifierInfo()->getName();
+}
+
+class Scanner {
+ public:
+  Scanner(clang::Preprocessor& preprocessor, const std::vector<Token>& tokens)
+      : preprocessor_(preprocessor), tokens_(tokens) {}
+
+  ScanResult run() {
+    scan_scope(0, tokens_.size(), seen_[""]);
+    std::sort(result_.dropped.begin(), result_.dropped.end(),
+              [](TokenRange a, TokenRange b) { return a.begin < b.begin; });
+    return std::move(result_);
+  }
+
+ private:
+  // A declaration seen before: where its body is, for comparison with a repeated one.
+  struct Seen {
+    TokenRange body;
+    bool uses_address_space;
+  };
+  using SeenMap = std::unordered_map<std::string, Seen>;
+
+  enum class Kind { kDeclaration, kInitialised, kConstructor, kBody, kNone };
+
+  // What scan_head learns about one declaration.
+  struct Head {
+    size_t begin = 0;
+    size_t stop = 0;             // position of the token that ended the head
+    Kind kind = Kind::kNone;
+    std::string signature;       // without address-space words and attributes
+    bool uses_address_space = false;
+    bool has_parameters = false;
+    bool is_kernel = false;
+    bool is_template = false;       // template <...>
+    bool is_instantiation = false;  // template without <...>
+    bool is_namespace = false, is_class = false, is_enum = false, is_linkage = false;
+    std::string host_name;
+    TokenRange constant_index;   // of a function_constant attribute
+    size_t attribute_begin = 0;  // of that attribute
+    size_t name = 0;             // identifier before the parameter list
+    std::string last_word;       // last identifier of the head
+  };
+
+  const Token& at(size_t i) const { return tokens_[i]; }
+  llvm::StringRef word(size_t i) const { return i < tokens_.size() ? word_of(tokens_[i]) : llvm::StringRef(); }
+  bool is(size_t i, tok::TokenKind kind) const { return i < tokens_.size() && tokens_[i].is(kind); }
+
+  // Position of the token that closes the bracket at `i` (or the end).
+  size_t closing(size_t i, size_t end) const {
+    int depth = 0;
+    for (; i < end; ++i) {
+      if (at(i).isOneOf(tok::l_paren, tok::l_square, tok::l_brace)) ++depth;
+      if (at(i).isOneOf(tok::r_paren, tok::r_square, tok::r_brace) && --depth == 0) return i;
+    }
+    return end;
+  }
+
+  // Position of the `>` that closes the template list opened at `i`; `>>` counts twice.
+  size_t closing_angle(size_t i, size_t end) const {
+    int depth = 0;
+    for (; i < end; ++i) {
+      if (at(i).is(tok::less)) ++depth;
+      if (at(i).is(tok::greater)) --depth;
+      if (at(i).is(tok::greatergreater)) depth -= 2;
+      if (at(i).isOneOf(tok::l_paren, tok::l_square, tok::l_brace)) i = closing(i, end);
+      if (depth <= 0) return i;
+    }
+    return end;
+  }
+
+  bool starts_attribute(size_t i, size_t end) const {
+    return i + 1 < end && is(i, tok::l_square) && is(i + 1, tok::l_square);
+  }
+
+  std::string string_argument(TokenRange range) const {
+    std::string text;
+    for (size_t i = range.begin; i < range.end; ++i) {
+      if (!at(i).is(tok::string_literal)) continue;
+      std::string literal = preprocessor_.getSpelling(at(i));
+      text += literal.substr(1, literal.size() - 2);
+    }
+    return text;
+  }
+
+  // Reads the attribute list that starts at `i`; returns the position after it.
+  size_t read_attribute(size_t i, size_t end, Head& head) const {
+    size_t close = closing(i, end);
+    for (size_t k = i + 2; k < close; ++k) {
+      llvm::StringRef name = word(k);
+      TokenRange argument;
+      if (is(k + 1, tok::l_paren)) argument = {k + 2, closing(k + 1, end)};
+      if (name == "host_name") head.host_name = string_argument(argument);
+      if (name == "kernel") head.is_kernel = true;
+      if (name == "function_constant") {
+        head.constant_index = argument;
+        head.attribute_begin = i;
+      }
+      if (argument.end) k = argument.end;
+    }
+    return close + 1;
+  }
+
+  void append(std::string& signature, llvm::StringRef text) const {
+    signature += text;
+    signature += ' ';
+  }
+
+  // Adds tokens to a signature, leaving out address spaces; `constant` counts as `const`, once.
+  void append_range(TokenRange range, Head& head) const {
+    for (size_t i = range.begin; i < range.end; ++i) {
+      if (starts_attribute(i, range.end)) {
+        i = closing(i, range.end);
+        continue;
+      }
+      append_token(i, head);
+    }
+  }
+
+  void append_token(size_t i, Head& head) const {
+    llvm::StringRef name = word(i);
+    bool constant = name == "constant";
+    if (is_address_space(name)) {
+      head.uses_address_space = true;
+      if (!constant) return;
+    }
+    if (constant || at(i).is(tok::kw_const)) {
+      if (!llvm::StringRef(head.signature).ends_with("const ")) append(head.signature, "const");
+      return;
+    }
+    append(head.signature, preprocessor_.getSpelling(at(i)));
+  }
+
+  // Reads a declaration up to the token that decides what it is.
+  Head scan_head(size_t i, size_t end) const {
+    Head head;
+    head.begin = i;
+    while (i < end) {
+      const Token& token = at(i);
+      if (starts_attribute(i, end)) {
+        i = read_attribute(i, end, head);
+        continue;
+      }
+      if (token.isAnnotation()) {
+        ++i;
+        continue;
+      }
+      if (token.is(tok::kw_template)) {
+        if (is(i + 1, tok::less)) {
+          size_t close = closing_angle(i + 1, end);
+          append_range({i, std::min(close + 1, end)}, head);
+          head.is_template = true;
+          i = close + 1;
+          continue;
+        }
+        if (i == head.begin) head.is_instantiation = true;
+      }
+      if (word(i) == "kernel") {
+        head.is_kernel = true;
+        ++i;
+        continue;
+      }
+      if (token.is(tok::kw___attribute) && is(i + 1, tok::l_paren)) {
+        i = closing(i + 1, end) + 1;
+        continue;
+      }
+      if (!head.has_parameters) {
+        head.is_namespace |= token.is(tok::kw_namespace);
+        head.is_class |= token.isOneOf(tok::kw_struct, tok::kw_class, tok::kw_union);
+        head.is_enum |= token.is(tok::kw_enum);
+        head.is_linkage |= token.is(tok::string_literal) && i > head.begin && at(i - 1).is(tok::kw_extern);
+      }
+      if (token.is(tok::l_paren)) {
+        size_t close = closing(i, end);
+        bool is_operator_call = i >= 1 && at(i - 1).is(tok::kw_operator);
+        if (!head.has_parameters && !is_operator_call && !at(i - (i > 0)).is(tok::kw_decltype)) {
+          head.name = i - 1;
+          head.has_parameters = true;
+        }
+        append_range({i, std::min(close + 1, end)}, head);
+        i = close + 1;
+        continue;
+      }
+      if (token.is(tok::semi)) return finish(head, i, Kind::kDeclaration);
+      if (token.is(tok::equal) && !(i > 0 && at(i - 1).is(tok::kw_operator)))
+        return finish(head, i, Kind::kInitialised);
+      if (token.is(tok::colon) && head.has_parameters) return finish(head, i, Kind::kConstructor);
+      if (token.is(tok::l_brace)) return finish(head, i, Kind::kBody);
+      if (!word(i).empty() && !is_address_space(word(i))) head.last_word = word(i).str();
+      append_token(i, head);
+      ++i;
+    }
+    head.stop = end;
+    return head;
+  }
+
+  static Head finish(Head head, size_t stop, Kind kind) {
+    head.stop = stop;
+    head.kind = kind;
+    return head;
+  }
+
+  // Position after the declaration whose head ended at head.stop.
+  size_t declaration_end(const Head& head, size_t end) const {
+    size_t i = head.stop;
+    switch (head.kind) {
+      case Kind::kDeclaration: return i + 1;
+      case Kind::kInitialised:
+        for (; i < end && !at(i).is(tok::semi); ++i)
+          if (at(i).isOneOf(tok::l_brace, tok::l_paren, tok::l_square)) i = closing(i, end);
+        return std::min(i + 1, end);
+      case Kind::kConstructor:  // skip member initialisers: name(...) or name{...}, separated by commas
+        for (++i; i < end; ++i) {
+          if (at(i).isOneOf(tok::l_paren, tok::l_square)) i = closing(i, end);
+          else if (at(i).is(tok::semi)) return i + 1;  // a bit field
+          else if (at(i).is(tok::l_brace)) {
+            bool is_body = at(i - 1).isOneOf(tok::r_paren, tok::r_brace);
+            i = closing(i, end);
+            if (is_body) return std::min(i + 1, end);
+          }
+        }
+        return end;
+      case Kind::kBody: {
+        size_t close = closing(i, end);
+        if (!(head.is_class || head.is_enum) || head.has_parameters) return std::min(close + 1, end);
+        for (i = close; i < end && !at(i).is(tok::semi); ++i) {}  // struct S {...} x, y;
+        return std::min(i + 1, end);
+      }
+      case Kind::kNone: break;
+    }
+    return end;
+  }
+
+  void scan_scope(size_t i, size_t end, SeenMap& seen) {
+    while (i < end) {
+      if (at(i).isOneOf(tok::semi, tok::r_brace) || at(i).isAnnotation()) {
+        ++i;
+        continue;
+      }
+      if (at(i).isOneOf(tok::kw_public, tok::kw_private, tok::kw_protected) && is(i + 1, tok::colon)) {
+        i += 2;
+        continue;
+      }
+      Head head = scan_head(i, end);
+      if (head.kind == Kind::kNone) return;
+      size_t next = declaration_end(head, end);
+      scan_declaration(head, next, seen);
+      i = std::max(next, i + 1);
+    }
+  }
+
+  void scan_declaration(const Head& head, size_t next, SeenMap& seen) {
+    bool braces = head.kind == Kind::kBody;
+    if (braces && !head.has_parameters && head.is_namespace) {
+      std::string name = word(head.stop - 1) == "namespace" ? "" : word(head.stop - 1).str();
+      scope_.push_back(name);
+      std::string path;
+      for (const std::string& part : scope_) path += part + "::";
+      scan_scope(head.stop + 1, closing(head.stop, next), seen_[path]);
+      scope_.pop_back();
+      return;
+    }
+    if (braces && !head.has_parameters && head.is_linkage) {
+      scan_scope(head.stop + 1, closing(head.stop, next), seen);
+      return;
+    }
+    if (head.is_instantiation && !head.host_name.empty()) {
+      add_instantiation(head, next);
+      return;
+    }
+    if (head.kind == Kind::kDeclaration && head.constant_index.end && !head.has_parameters) {
+      add_constant(head, next);
+      return;
+    }
+    if (!braces && head.kind != Kind::kConstructor) return;
+    if (drop_if_repeated(head, next, seen)) return;
+    if (head.is_class && !head.has_parameters) {
+      SeenMap members;
+      scan_scope(head.stop + 1, closing(head.stop, next), members);
+    } else if (head.is_kernel && head.has_parameters && !head.is_template) {
+      add_entry(head.host_name.empty() ? word(head.name).str() : head.host_name,
+                {head.name, head.name + 1}, word(head.name).str());
+    }
+  }
+
+  void add_entry(std::string name, TokenRange callee, std::string base_name) {
+    EntryPoint entry;
+    entry.name = std::move(name);
+    entry.callee.assign(tokens_.begin() + callee.begin, tokens_.begin() + callee.end);
+    entry.scope = scope_;
+    entry.base_name = std::move(base_name);
+    entry.location = at(callee.begin).getLocation();
+    result_.entry_points.push_back(std::move(entry));
+  }
+
+  // template [[host_name("x")]] [[kernel]] T k<args>(...);  or  ... decltype(k<args>) k<args>;
+  void add_instantiation(const Head& head, size_t next) {
+    result_.dropped.push_back({head.begin, next});
+    size_t last = head.stop;  // one past the callee
+    if (last > head.begin && at(last - 1).is(tok::r_paren)) {
+      int depth = 0;
+      do {
+        --last;
+        if (at(last).is(tok::r_paren)) ++depth;
+        if (at(last).is(tok::l_paren)) --depth;
+      } while (depth > 0 && last > head.begin);
+    }
+    size_t first = last - 1;
+    int depth = 0;
+    if (at(first).isOneOf(tok::greater, tok::greatergreater)) {
+      for (;; --first) {
+        if (at(first).is(tok::greater)) ++depth;
+        if (at(first).is(tok::greatergreater)) depth += 2;
+        if (at(first).is(tok::less) && --depth == 0) break;
+        if (at(first).is(tok::r_paren)) first = opening(first, head.begin);
+        if (first <= head.begin) return;
+      }
+      --first;
+    }
+    std::string base = word(first).str();
+    while (first >= head.begin + 2 && at(first - 1).is(tok::coloncolon) && at(first - 2).is(tok::identifier))
+      first -= 2;
+    add_entry(head.host_name, {first, last}, base);
+  }
+
+  size_t opening(size_t i, size_t begin) const {
+    int depth = 0;
+    for (;; --i) {
+      if (at(i).is(tok::r_paren)) ++depth;
+      if (at(i).is(tok::l_paren) && --depth == 0) return i;
+      if (i <= begin) return begin;
+    }
+  }
+
+  void add_constant(const Head& head, size_t next) {
+    FunctionConstantDecl constant;
+    constant.name = head.last_word;
+    constant.declaration = {head.begin, next};
+    constant.index = head.constant_index;
+    size_t name = head.attribute_begin - 1;
+    constant.type = {head.begin, name};
+    result_.constants.push_back(std::move(constant));
+  }
+
+  // Overloads that differ in nothing but address spaces become one.
+  bool drop_if_repeated(const Head& head, size_t next, SeenMap& seen) {
+    auto [position, fresh] = seen.try_emplace(head.signature, Seen{{head.stop, next}, head.uses_address_space});
+    if (fresh) return false;
+    const Seen& first = position->second;
+    if (!head.uses_address_space && !first.uses_address_space) return false;
+    if (body_text({head.stop, next}) != body_text(first.body)) {
+      auto& diagnostics = preprocessor_.getDiagnostics();
+      unsigned error = diagnostics.getCustomDiagID(
+          clang::DiagnosticsEngine::Error,
+          "overloads that differ only in address space must have the same body");
+      unsigned note = diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "first overload is here");
+      diagnostics.Report(at(head.begin).getLocation(), error);
+      diagnostics.Report(at(first.body.begin).getLocation(), note);
+    }
+    result_.dropped.push_back({head.begin, next});
+    return true;
+  }
+
+  std::string body_text(TokenRange range) const {
+    Head text;
+    append_range(range, text);
+    return text.signature;
+  }
+
+  clang::Preprocessor& preprocessor_;
+  const std::vector<Token>& tokens_;
+  std::map<std::string, SeenMap> seen_;
+  std::vector<std::string> scope_;
+  ScanResult result_;
+};
+
+}  // namespace
+
+ScanResult scan(clang::Preprocessor& preprocessor, const std::vector<Token>& tokens) {
+  return Scanner(preprocessor, tokens).run();
+}
+
+}  // namespace mlxn::msl

@@ -1,0 +1,220 @@
+#include "metal/msl/passes/prepare.h"
+
+#include <set>
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "mlxn/base/strings.h"
+
+namespace mlxn::msl {
+
+using namespace llvm;
+
+namespace {
+
+// Shift amounts are taken modulo the width.
+void mask_shift(BinaryOperator& shift) {
+  Value* amount = shift.getOperand(1);
+  if (isa<Constant>(amount) && !isa<UndefValue>(amount)) {
+    auto* constant = dyn_cast<ConstantInt>(amount);
+    if (constant && constant->getValue().ult(constant->getBitWidth())) return;
+  }
+  IRBuilder<> builder(&shift);
+  unsigned width = shift.getType()->getScalarSizeInBits();
+  shift.setOperand(1, builder.CreateAnd(amount, ConstantInt::get(amount->getType(), width - 1)));
+}
+
+// x / 0 is x, and INT_MIN / -1 is INT_MIN; x % 0 and INT_MIN % -1 are 0. Nothing traps.
+void guard_division(BinaryOperator& division) {
+  Value* divisor = division.getOperand(1);
+  if (auto* constant = dyn_cast<ConstantInt>(divisor); constant && !constant->isZero() && !constant->isMinusOne())
+    return;
+  IRBuilder<> builder(&division);
+  Type* type = division.getType();
+  Constant* one = ConstantInt::get(type, 1);
+  Value* bad = builder.CreateICmpEQ(divisor, Constant::getNullValue(type));
+  bool is_signed = division.getOpcode() == Instruction::SDiv || division.getOpcode() == Instruction::SRem;
+  if (is_signed) {
+    APInt lowest = APInt::getSignedMinValue(type->getScalarSizeInBits());
+    Value* overflow = builder.CreateAnd(
+        builder.CreateICmpEQ(division.getOperand(0), ConstantInt::get(type, lowest)),
+        builder.CreateICmpEQ(divisor, Constant::getAllOnesValue(type)));
+    bad = builder.CreateOr(bad, overflow);
+  }
+  division.setOperand(1, builder.CreateSelect(bad, one, divisor));
+}
+
+void saturate_conversion(CastInst& cast) {
+  IRBuilder<> builder(&cast);
+  auto id = isa<FPToSIInst>(cast) ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat;
+  Value* result = builder.CreateIntrinsic(id, {cast.getDestTy(), cast.getSrcTy()}, {cast.getOperand(0)});
+  cast.replaceAllUsesWith(result);
+  cast.eraseFromParent();
+}
+
+// Buffers may be bound at any offset the element type allows, so wider alignment is not promised.
+Align element_alignment(Type* type, Align given) {
+  while (true) {
+    if (auto* structure = dyn_cast<StructType>(type); structure && structure->getNumElements() > 0) type = structure->getElementType(0);
+    else if (auto* array = dyn_cast<ArrayType>(type)) type = array->getElementType();
+    else if (auto* vector = dyn_cast<VectorType>(type)) type = vector->getElementType();
+    else break;
+  }
+  uint64_t bytes = std::max<uint64_t>(1, type->getScalarSizeInBits() / 8);
+  return std::min(given, Align(PowerOf2Ceil(bytes)));
+}
+
+void relax(Instruction& instruction) {
+  if (auto* load = dyn_cast<LoadInst>(&instruction); load && !load->isAtomic())
+    load->setAlignment(element_alignment(load->getType(), load->getAlign()));
+  if (auto* store = dyn_cast<StoreInst>(&instruction); store && !store->isAtomic())
+    store->setAlignment(element_alignment(store->getValueOperand()->getType(), store->getAlign()));
+  if (auto* copy = dyn_cast<MemTransferInst>(&instruction)) {
+    copy->setDestAlignment(std::min(copy->getDestAlign().valueOrOne(), Align(1)));
+    copy->setSourceAlignment(std::min(copy->getSourceAlign().valueOrOne(), Align(1)));
+  }
+}
+
+StringRef annotation_text(Value* value) {
+  auto* global = dyn_cast<GlobalVariable>(value->stripPointerCasts());
+  if (!global || !global->hasInitializer()) return {};
+  auto* data = dyn_cast<ConstantDataArray>(global->getInitializer());
+  return data && data->isCString() ? data->getAsCString() : StringRef();
+}
+
+bool holds_pointers(Type* type) {
+  while (auto* array = dyn_cast<ArrayType>(type)) type = array->getElementType();
+  return type->isPointerTy();
+}
+
+void move_to_threadgroup(AllocaInst& variable) {
+  for (User* user : make_early_inc_range(variable.users()))
+    if (auto* intrinsic = dyn_cast<IntrinsicInst>(user); intrinsic && intrinsic->isLifetimeStartOrEnd())
+      intrinsic->eraseFromParent();
+  Type* type = variable.getAllocatedType();
+  auto* global = new GlobalVariable(*variable.getModule(), type, false, GlobalValue::InternalLinkage,
+                                    UndefValue::get(type), "msl.threadgroup." + variable.getName(), nullptr,
+                                    GlobalValue::NotThreadLocal, 3);
+  global->setAlignment(std::max(variable.getAlign(), Align(16)));
+  variable.replaceAllUsesWith(ConstantExpr::getAddrSpaceCast(global, variable.getType()));
+  variable.eraseFromParent();
+}
+
+}  // namespace
+
+bool is_cross_lane(const Function& function) {
+  StringRef name = function.getName();
+  if (!name.starts_with("__msl_simd_") && !name.starts_with("__msl_simdgroup_barrier") &&
+      !name.starts_with("__msl_threadgroup_barrier"))
+    return false;
+  return function.isDeclaration();
+}
+
+void define_semantics(Module& module, bool relax_alignment) {
+  for (Function& function : module)
+    for (BasicBlock& block : function)
+      for (Instruction& instruction : make_early_inc_range(block)) {
+        switch (instruction.getOpcode()) {
+          case Instruction::Shl:
+          case Instruction::LShr:
+          case Instruction::AShr: mask_shift(cast<BinaryOperator>(instruction)); break;
+          case Instruction::SDiv:
+          case Instruction::UDiv:
+          case Instruction::SRem:
+          case Instruction::URem: guard_division(cast<BinaryOperator>(instruction)); break;
+          case Instruction::FPToSI:
+          case Instruction::FPToUI: saturate_conversion(cast<CastInst>(instruction)); break;
+          default:
+            if (relax_alignment) relax(instruction);
+        }
+      }
+}
+
+void lower_annotations(Module& module) {
+  std::vector<AllocaInst*> variables;
+  for (Function& function : module)
+    for (BasicBlock& block : function)
+      for (Instruction& instruction : make_early_inc_range(block)) {
+        auto* intrinsic = dyn_cast<IntrinsicInst>(&instruction);
+        if (!intrinsic) continue;
+        if (intrinsic->getIntrinsicID() == Intrinsic::ptr_annotation) {
+          intrinsic->replaceAllUsesWith(intrinsic->getArgOperand(0));
+          intrinsic->eraseFromParent();
+        } else if (intrinsic->getIntrinsicID() == Intrinsic::var_annotation) {
+          auto* variable = dyn_cast<AllocaInst>(intrinsic->getArgOperand(0)->stripPointerCasts());
+          if (variable && annotation_text(intrinsic->getArgOperand(1)) == "msl.threadgroup_storage" &&
+              !holds_pointers(variable->getAllocatedType()) && !is_contained(variables, variable))
+            variables.push_back(variable);
+          intrinsic->eraseFromParent();
+        }
+      }
+  for (AllocaInst* variable : variables) move_to_threadgroup(*variable);
+  for (const char* name : {"llvm.global.annotations", "llvm.used", "llvm.compiler.used"})
+    if (GlobalVariable* global = module.getNamedGlobal(name)) global->eraseFromParent();
+}
+
+Status inline_all(Module& module, const std::vector<Kernel>& kernels) {
+  std::set<std::string> entries;
+  for (const Kernel& kernel : kernels) entries.insert(kernel.symbol);
+  for (Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.removeFnAttr(Attribute::NoInline);
+    function.removeFnAttr(Attribute::OptimizeNone);
+    function.removeFnAttr(Attribute::MustProgress);
+    if (entries.count(function.getName().str())) continue;
+    function.setLinkage(GlobalValue::InternalLinkage);
+    function.setComdat(nullptr);
+    function.addFnAttr(Attribute::AlwaysInline);
+  }
+  for (GlobalVariable& global : module.globals())
+    if (!global.isDeclaration() && !global.hasAppendingLinkage()) {
+      global.setLinkage(GlobalValue::InternalLinkage);
+      global.setComdat(nullptr);
+    }
+  PassBuilder builder;
+  ModuleAnalysisManager modules;
+  FunctionAnalysisManager functions;
+  LoopAnalysisManager loops;
+  CGSCCAnalysisManager components;
+  builder.registerModuleAnalyses(modules);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.registerCGSCCAnalyses(components);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  ModulePassManager passes;
+  passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
+  passes.addPass(GlobalDCEPass());
+  passes.run(module, modules);
+  for (const std::string& entry : entries) {
+    Function* function = module.getFunction(entry);
+    if (!function) continue;
+    for (BasicBlock& block : *function)
+      for (Instruction& instruction : block)
+        if (auto* call = dyn_cast<CallBase>(&instruction)) {
+          Function* callee = call->getCalledFunction();
+          if (!callee) return Error(ErrorCode::kCompileFailed, "calls through function pointers are not supported");
+          if (!callee->isDeclaration())
+            return Error(ErrorCode::kCompileFailed, str("recursive functions are not allowed: ", callee->getName().str()));
+        }
+  }
+  return {};
+}
+
+void number_sites(Module& module) {
+  for (Function& function : module) {
+    unsigned site = 0;
+    for (BasicBlock& block : function)
+      for (Instruction& instruction : block)
+        if (auto* call = dyn_cast<CallInst>(&instruction))
+          if (Function* callee = call->getCalledFunction(); callee && is_cross_lane(*callee))
+            call->setArgOperand(call->arg_size() - 1, ConstantInt::get(Type::getInt32Ty(module.getContext()), site++));
+  }
+}
+
+}  // namespace mlxn::msl

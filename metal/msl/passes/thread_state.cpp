@@ -1,0 +1,161 @@
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/ReplaceConstant.h"
+#include "metal/msl/kernel_abi.h"
+#include "metal/msl/passes/lower_cpu.h"
+
+namespace mlxn::msl {
+
+using namespace llvm;
+
+namespace {
+
+constexpr const char* kConstantSpace = "msl.constant";  // metadata on the load of a `constant` argument's address
+
+// Builds the values an entry function can ask for, each once, at its top.
+class ThreadState {
+ public:
+  explicit ThreadState(Function& entry)
+      : entry_(entry), builder_(&*entry.getEntryBlock().getFirstInsertionPt()) {}
+
+  Value* value(StringRef name, unsigned argument) {
+    Value*& slot = cache_[(name + Twine(argument)).str()];
+    if (!slot) slot = make(name, argument);
+    return slot;
+  }
+
+ private:
+  Value* load(Value* base, size_t offset, Type* type) {
+    Value* address = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), base, offset);
+    LoadInst* result = builder_.CreateLoad(type, address);
+    result->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(entry_.getContext(), {}));
+    return result;
+  }
+
+  Value* word(bool in_dispatch, size_t offset, unsigned dimension) {
+    return load(entry_.getArg(in_dispatch ? 0 : 1), offset + dimension * sizeof(unsigned), builder_.getInt32Ty());
+  }
+
+  Value* address(bool in_dispatch, size_t offset, unsigned index) {
+    return load(entry_.getArg(in_dispatch ? 0 : 1), offset + index * sizeof(void*), builder_.getPtrTy());
+  }
+
+  // The linear index in the threadgroup, x fastest.
+  Value* thread_index() {
+    Value* sx = value("__msl_group_size", 0);
+    Value* sy = value("__msl_group_size", 1);
+    Value* rows = builder_.CreateNUWAdd(builder_.CreateNUWMul(entry_.getArg(4), sy), entry_.getArg(3));
+    return builder_.CreateNUWAdd(builder_.CreateNUWMul(rows, sx), entry_.getArg(2));
+  }
+
+  Value* make(StringRef name, unsigned k) {
+    if (name == "__msl_local_position") return entry_.getArg(2 + k);
+    if (name == "__msl_group_position") return word(false, offsetof(MslThreadgroup, position), k);
+    if (name == "__msl_group_size") return word(false, offsetof(MslThreadgroup, size), k);
+    if (name == "__msl_dispatch_size") return word(true, offsetof(MslDispatch, threads_per_threadgroup), k);
+    if (name == "__msl_grid_size") return word(true, offsetof(MslDispatch, threads_per_grid), k);
+    if (name == "__msl_grid_groups") return word(true, offsetof(MslDispatch, threadgroups_per_grid), k);
+    if (name == "__msl_grid_position") {  // the executor refuses grids that would wrap
+      Value* first = builder_.CreateNUWMul(value("__msl_group_position", k), value("__msl_dispatch_size", k));
+      return builder_.CreateNUWAdd(first, entry_.getArg(2 + k));
+    }
+    if (name == "__msl_thread_index") return thread_index();
+    if (name == "__msl_lane_id") return builder_.CreateAnd(value("__msl_thread_index", 0), MSL_SIMD_WIDTH - 1);
+    if (name == "__msl_buffer_address") return address(true, offsetof(MslDispatch, buffer), k);
+    if (name == "__msl_constant_address") {
+      auto* result = cast<LoadInst>(address(true, offsetof(MslDispatch, buffer), k));
+      result->setMetadata(kConstantSpace, MDNode::get(entry_.getContext(), {}));
+      return result;
+    }
+    if (name == "__msl_threadgroup_address") return address(false, offsetof(MslThreadgroup, threadgroup_buffer), k);
+    if (name == "memory") return address(false, offsetof(MslThreadgroup, memory), 0);
+    return nullptr;
+  }
+
+  Function& entry_;
+  IRBuilder<> builder_;
+  std::map<std::string, Value*> cache_;
+};
+
+// Gives each threadgroup variable used in `entry` a place in the static block.
+void place_threadgroup_variables(Function& entry, ThreadState& state, Kernel& kernel) {
+  Module& module = *entry.getParent();
+  const DataLayout& layout = module.getDataLayout();
+  std::vector<Constant*> globals;
+  for (GlobalVariable& global : module.globals())
+    if (global.getName().starts_with("msl.threadgroup.")) globals.push_back(&global);
+  convertUsersOfConstantsToInstructions(globals, &entry);
+  uint64_t offset = 0;
+  for (Constant* constant : globals) {
+    auto* global = cast<GlobalVariable>(constant);
+    std::vector<Instruction*> users;
+    for (User* user : global->users())
+      if (auto* instruction = dyn_cast<Instruction>(user); instruction && instruction->getFunction() == &entry)
+        users.push_back(instruction);
+    if (users.empty()) continue;
+    offset = alignTo(offset, global->getAlign().valueOrOne());
+    Value* base = state.value("memory", 0);
+    auto* after = cast<Instruction>(base)->getNextNode();
+    IRBuilder<> builder(after);
+    Value* place = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), base, offset);
+    for (Instruction* user : users) {
+      // All uses are casts out of the threadgroup address space, or address computations before one.
+      if (auto* cast = dyn_cast<AddrSpaceCastInst>(user)) {
+        cast->replaceAllUsesWith(place);
+        cast->eraseFromParent();
+      } else {
+        IRBuilder<> local(user);
+        user->replaceUsesOfWith(global, local.CreateAddrSpaceCast(place, global->getType()));
+      }
+    }
+    offset += layout.getTypeAllocSize(global->getValueType());
+  }
+  kernel.static_threadgroup_bytes = alignTo(offset, 16);
+}
+
+}  // namespace
+
+void lower_thread_state(Function& entry, Kernel& kernel) {
+  ThreadState state(entry);
+  for (BasicBlock& block : entry)
+    for (Instruction& instruction : make_early_inc_range(block)) {
+      auto* call = dyn_cast<CallInst>(&instruction);
+      Function* callee = call ? call->getCalledFunction() : nullptr;
+      if (!callee || !callee->getName().starts_with("__msl_")) continue;
+      unsigned argument = 0;
+      if (call->arg_size() == 1)
+        if (auto* constant = dyn_cast<ConstantInt>(call->getArgOperand(0))) argument = unsigned(constant->getZExtValue());
+      if (Value* value = state.value(callee->getName(), argument)) {
+        call->replaceAllUsesWith(value);
+        call->eraseFromParent();
+      }
+    }
+  place_threadgroup_variables(entry, state, kernel);
+}
+
+void mark_constant_loads(Function& entry) {
+  unsigned constant_space = entry.getContext().getMDKindID(kConstantSpace);
+  MDNode* empty = MDNode::get(entry.getContext(), {});
+  for (BasicBlock& block : entry)
+    for (Instruction& instruction : block) {
+      if (!instruction.getMetadata(constant_space)) continue;
+      std::vector<Value*> todo = {&instruction};
+      while (!todo.empty()) {
+        Value* value = todo.back();
+        todo.pop_back();
+        for (User* user : value->users()) {
+          if (auto* load = dyn_cast<LoadInst>(user)) load->setMetadata(LLVMContext::MD_invariant_load, empty);
+          if (isa<GetElementPtrInst>(user)) todo.push_back(user);
+        }
+      }
+    }
+}
+
+}  // namespace mlxn::msl

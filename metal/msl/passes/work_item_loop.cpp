@@ -1,0 +1,114 @@
+// Tier 0. A kernel without cross-lane operations becomes three nested loops over the threads of a
+// threadgroup. Its threads are independent, so the loops carry that fact and LLVM vectorises the inner one.
+#include <cstddef>
+
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Instructions.h"
+#include "metal/msl/kernel_abi.h"
+#include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/passes/prepare.h"
+
+namespace mlxn::msl {
+
+using namespace llvm;
+
+namespace {
+
+// Puts every access to shared memory into one access group. Private variables stay out: all
+// iterations use the same stack slot, so there the order matters.
+MDNode* mark_parallel(Function& entry) {
+  MDNode* group = MDNode::getDistinct(entry.getContext(), {});
+  for (BasicBlock& block : entry)
+    for (Instruction& instruction : block) {
+      if (!instruction.mayReadOrWriteMemory()) continue;
+      Value* pointer = getLoadStorePointerOperand(&instruction);
+      if (!pointer || isa<AllocaInst>(getUnderlyingObject(pointer, 0))) continue;
+      if (isa<PHINode>(getUnderlyingObject(pointer, 0)) || isa<SelectInst>(getUnderlyingObject(pointer, 0))) continue;
+      instruction.setMetadata(LLVMContext::MD_access_group, group);
+    }
+  return group;
+}
+
+struct Loop {
+  BasicBlock* body;
+  BasicBlock* exit;
+  PHINode* counter;
+};
+
+// for (i = 0; i < count; ++i) around the block it returns; count is at least 1.
+Loop open_loop(IRBuilder<>& builder, Function& function, const char* name) {
+  BasicBlock* before = builder.GetInsertBlock();
+  BasicBlock* body = BasicBlock::Create(function.getContext(), name, &function);
+  builder.CreateBr(body);
+  builder.SetInsertPoint(body);
+  PHINode* counter = builder.CreatePHI(builder.getInt32Ty(), 2);
+  counter->addIncoming(builder.getInt32(0), before);
+  return {body, nullptr, counter};
+}
+
+void close_loop(IRBuilder<>& builder, Function& function, Loop& loop, Value* count, MDNode* group) {
+  Value* next = builder.CreateAdd(loop.counter, builder.getInt32(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
+  BasicBlock* latch = builder.GetInsertBlock();
+  loop.exit = BasicBlock::Create(function.getContext(), "", &function);
+  BranchInst* branch = builder.CreateCondBr(builder.CreateICmpULT(next, count), loop.body, loop.exit);
+  loop.counter->addIncoming(next, latch);
+  if (group) {
+    LLVMContext& context = function.getContext();
+    MDNode* parallel = MDNode::get(context, {MDString::get(context, "llvm.loop.parallel_accesses"), group});
+    MDNode* id = MDNode::getDistinct(context, {nullptr, parallel});
+    id->replaceOperandWith(0, id);
+    branch->setMetadata(LLVMContext::MD_loop, id);
+  }
+  builder.SetInsertPoint(loop.exit);
+}
+
+}  // namespace
+
+bool has_cross_lane_call(const Function& entry) {
+  for (const BasicBlock& block : entry)
+    for (const Instruction& instruction : block)
+      if (const auto* call = dyn_cast<CallInst>(&instruction))
+        if (const Function* callee = call->getCalledFunction(); callee && is_cross_lane(*callee)) return true;
+  return false;
+}
+
+void build_work_item_loop(Function& entry, Kernel& kernel) {
+  LLVMContext& context = entry.getContext();
+  Type* pointer = PointerType::get(context, 0);
+  auto* type = FunctionType::get(Type::getVoidTy(context), {pointer, pointer}, false);
+  kernel.tier = Tier::kWorkItemLoop;
+  kernel.symbol = "k." + entry.getName().str();
+  Function* loop_function = Function::Create(type, GlobalValue::ExternalLinkage, kernel.symbol, entry.getParent());
+  for (const Attribute& attribute : entry.getAttributes().getFnAttrs())
+    if (attribute.isStringAttribute()) loop_function->addFnAttr(attribute);
+  MDNode* group = mark_parallel(entry);
+  entry.setLinkage(GlobalValue::InternalLinkage);
+  entry.addFnAttr(Attribute::AlwaysInline);
+
+  IRBuilder<> builder(BasicBlock::Create(context, "entry", loop_function));
+  Value* dispatch = loop_function->getArg(0);
+  Value* threadgroup = loop_function->getArg(1);
+  auto size = [&](unsigned dimension) {
+    Value* address = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), threadgroup,
+                                                        offsetof(MslThreadgroup, size) + dimension * sizeof(unsigned));
+    LoadInst* load = builder.CreateLoad(builder.getInt32Ty(), address);
+    load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(context, {}));
+    load->setMetadata(LLVMContext::MD_range, MDNode::get(context, {ConstantAsMetadata::get(builder.getInt32(1)),
+                                                                   ConstantAsMetadata::get(builder.getInt32(MSL_MAX_THREADS + 1))}));
+    return load;
+  };
+  Value* sx = size(0);
+  Value* sy = size(1);
+  Value* sz = size(2);
+  Loop z = open_loop(builder, *loop_function, "z");
+  Loop y = open_loop(builder, *loop_function, "y");
+  Loop x = open_loop(builder, *loop_function, "x");
+  builder.CreateCall(&entry, {dispatch, threadgroup, x.counter, y.counter, z.counter});
+  close_loop(builder, *loop_function, x, sx, group);
+  close_loop(builder, *loop_function, y, sy, nullptr);
+  close_loop(builder, *loop_function, z, sz, nullptr);
+  builder.CreateRetVoid();
+}
+
+}  // namespace mlxn::msl
