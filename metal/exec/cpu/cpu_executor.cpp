@@ -1,0 +1,93 @@
+#include "metal/exec/cpu/cpu_executor.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "metal/exec/cpu/cpu_dispatch.h"
+#include "metal/exec/cpu/cpu_memory.h"
+#include "metal/exec/cpu/cpu_target.h"
+#include "metal/exec/cpu/list_runner.h"
+#include "metal/exec/cpu/worker_pool.h"
+#include "mlxn/base/settings.h"
+
+namespace mlxn::cpu {
+namespace {
+
+constexpr uint32_t kMaxWorkers = 1024;
+
+// Cores this process may use.
+uint32_t core_count() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<uint32_t>(CPU_COUNT(&set));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+rt::DeviceInfo describe(const CpuOptions& options) {
+  rt::DeviceInfo info;
+  info.name = processor_name();
+  info.executor = "cpu";
+  info.total_memory = physical_memory();
+  info.max_buffer_length = info.total_memory;
+  info.worker_count = std::min(options.workers != 0 ? options.workers : core_count(), kMaxWorkers);
+  info.dispatch_sampling = options.dispatch_sampling;
+  info.target = options.target.cpu.empty() ? detect_target() : options.target;
+  return info;
+}
+
+class CpuExecutor : public rt::Executor {
+ public:
+  explicit CpuExecutor(const CpuOptions& options)
+      : info_(describe(options)),
+        target_key_(info_.target.to_key()),
+        account_(std::make_shared<std::atomic<uint64_t>>(0)),
+        pool_(info_.worker_count, options.spin_us) {}
+
+  const rt::DeviceInfo& info() const override { return info_; }
+
+  // Memory is unified: both storage modes are the same bytes here.
+  Result<std::shared_ptr<rt::Memory>> allocate(uint64_t size, rt::Storage) override {
+    return allocate_memory(size, info_.max_buffer_length, account_);
+  }
+  Result<std::shared_ptr<rt::Memory>> wrap(void* host, uint64_t size) override {
+    return wrap_memory(host, size);
+  }
+  Result<std::shared_ptr<const rt::Pipeline>> load(const msl::Image& image,
+                                                   const std::string& kernel) override {
+    return load_pipeline(image, kernel, target_key_);
+  }
+  Status run(const rt::CommandList& list, rt::RunTimes& times) override {
+    times.start_ns = now_ns();
+    Status status = run_list(list, pool_);
+    times.end_ns = now_ns();
+    return status;
+  }
+  uint64_t timestamp_ns() const override { return now_ns(); }
+  uint64_t allocated_bytes() const override { return account_->load(std::memory_order_relaxed); }
+
+ private:
+  const rt::DeviceInfo info_;
+  const std::string target_key_;
+  const Account account_;
+  WorkerPool pool_;
+};
+
+}  // namespace
+
+CpuOptions options_from_settings() {
+  auto clamped = [](Setting id, int64_t high) {
+    return static_cast<uint32_t>(std::clamp<int64_t>(setting_int(id), 0, high));
+  };
+  CpuOptions options;
+  options.workers = clamped(Setting::kCpuWorkers, kMaxWorkers);
+  options.spin_us = clamped(Setting::kCpuSpinUs, 1'000'000);
+  options.target.cpu = setting_string(Setting::kCpuTarget);
+  return options;
+}
+
+std::unique_ptr<rt::Executor> create_executor(const CpuOptions& options) {
+  return std::make_unique<CpuExecutor>(options);
+}
+
+}  // namespace mlxn::cpu

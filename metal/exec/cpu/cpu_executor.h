@@ -1,0 +1,24 @@
+// The executor that runs kernels on the host's cores.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "metal/rt/executor.h"
+
+namespace mlxn::cpu {
+
+struct CpuOptions {
+  uint32_t workers = 0;           // threads that run kernels, the caller included; 0: one for each core
+  bool dispatch_sampling = true;  // whether timestamps between dispatches are offered
+  uint32_t spin_us = 50;          // how long an idle worker spins before it sleeps
+  msl::Target target;             // code to accept; an empty cpu name means detect_target()
+};
+
+// Options with every field taken from the settings table.
+CpuOptions options_from_settings();
+
+// Never null. Threads start here and end with the executor; memory and pipelines may outlive it.
+std::unique_ptr<rt::Executor> create_executor(const CpuOptions& options);
+
+}  // namespace mlxn::cpu

@@ -1,0 +1,276 @@
+#include "metal/exec/cpu/list_runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "metal/exec/cpu/cpu_dispatch.h"
+#include "mlxn/base/checked.h"
+#include "mlxn/base/strings.h"
+
+namespace mlxn::cpu {
+namespace {
+
+constexpr uint64_t kTransferPiece = 1 << 20;     // bytes of a copy or fill that one worker takes
+constexpr uint64_t kTransferNs = 100'000;        // rough time of such a piece
+constexpr uint64_t kWakeWorthNs = 20'000;        // below it, waking a sleeping worker costs more than it brings
+constexpr uint64_t kPiecesForEachWorker = 16;
+constexpr uint64_t kMaxUnits = uint64_t{1} << 62;  // the claim counter runs past the end a little
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+Result<std::byte*> checked_range(const std::shared_ptr<rt::Memory>& memory, uint64_t offset,
+                                 uint64_t size, const char* what) {
+  const uint64_t total = memory ? memory->size : 0;
+  if (!memory || !memory->host || !span_fits(offset, size, total)) {
+    return Error(ErrorCode::kInvalidArgument, str(what, ": ", size, " bytes at offset ", offset,
+                                                  " of ", total, " bytes"));
+  }
+  return memory->host + offset;
+}
+
+// A copy or fill, in pieces that may run in any order.
+struct Transfer {
+  std::byte* destination = nullptr;
+  const std::byte* source = nullptr;  // null: fill with `value`
+  uint64_t size = 0, piece = kTransferPiece;
+  uint8_t value = 0;
+
+  uint64_t pieces() const { return size / piece + (size % piece != 0); }
+
+  void run(uint64_t begin, uint64_t end) const {
+    const uint64_t first = begin * piece, bytes = std::min(size, end * piece) - first;
+    if (source) {
+      std::memmove(destination + first, source + first, bytes);
+    } else {
+      std::memset(destination + first, value, bytes);
+    }
+  }
+};
+
+Result<Transfer> prepare(const rt::Copy& copy) {
+  Transfer out;
+  out.size = copy.size;
+  MLXN_ASSIGN(out.source, checked_range(copy.source, copy.source_offset, copy.size, "copy source"));
+  MLXN_ASSIGN(out.destination, checked_range(copy.destination, copy.destination_offset, copy.size,
+                                             "copy destination"));
+  const bool overlaps = out.destination < out.source + copy.size && out.source < out.destination + copy.size;
+  if (overlaps) out.piece = std::max<uint64_t>(copy.size, 1);
+  return out;
+}
+
+Result<Transfer> prepare(const rt::Fill& fill) {
+  Transfer out;
+  out.size = fill.size;
+  out.value = fill.value;
+  MLXN_ASSIGN(out.destination, checked_range(fill.destination, fill.offset, fill.size, "fill"));
+  return out;
+}
+
+std::string describe(const rt::Command& command) {
+  return std::visit(Overloaded{
+                        [](const rt::Dispatch& d) {
+                          const std::string kernel = d.pipeline ? d.pipeline->kernel.name : "none";
+                          return str("dispatch of kernel \"", kernel, "\"",
+                                     d.label.empty() ? "" : " (" + d.label + ")");
+                        },
+                        [](const rt::Copy&) { return std::string("copy"); },
+                        [](const rt::Fill&) { return std::string("fill"); },
+                        [](const rt::Barrier&) { return std::string("barrier"); },
+                        [](const rt::Timestamp&) { return std::string("timestamp"); },
+                    },
+                    command);
+}
+
+// The commands between two barriers. All their threadgroups and transfer pieces form one sequence of
+// units; workers claim runs of it by one atomic counter.
+class Segment : public Job {
+ public:
+  explicit Segment(unsigned workers) : workers_(workers) {}
+
+  template <class Prepared>
+  Status add(size_t command, uint64_t units, Prepared prepared) {
+    if (units == 0) return {};
+    MLXN_ASSIGN(uint64_t end, checked_add<uint64_t>(units_, units));
+    if (end > kMaxUnits) {
+      return Error(ErrorCode::kInvalidArgument, str(end, " threadgroups, at most ", kMaxUnits));
+    }
+    entries_.push_back({command, units_, end, std::move(prepared)});
+    units_ = end;
+    return {};
+  }
+
+  // Runs what was added and starts anew. The error names no command; `failed` does.
+  Status run(WorkerPool::Lease& lease, size_t& failed) {
+    next_.store(0, std::memory_order_relaxed);
+    first_failed_.store(entries_.size(), std::memory_order_relaxed);
+    chunk_ = std::max<uint64_t>(1, units_ / (workers_ * kPiecesForEachWorker));
+    if (units_ > 1 && workers_ > 1) {
+      const uint64_t helpers = worth_waking() ? std::min<uint64_t>(workers_ - 1, units_ - 1) : 0;
+      lease.run(*this, static_cast<unsigned>(helpers));
+    } else if (units_ > 0) {
+      lease.run_alone(*this);
+    }
+    const size_t index = first_failed_.load(std::memory_order_relaxed);
+    Status out;
+    if (index < entries_.size()) {
+      failed = entries_[index].command;
+      out = std::move(*error_);
+    }
+    entries_.clear();
+    error_.reset();
+    units_ = 0;
+    return out;
+  }
+
+  void work(Scratch& scratch) override {
+    size_t index = 0;
+    for (;;) {
+      uint64_t begin = next_.fetch_add(chunk_, std::memory_order_relaxed);
+      const uint64_t end = std::min(begin + chunk_, units_);
+      while (begin < end) {
+        while (entries_[index].end <= begin) ++index;  // claims only grow, so never back
+        const uint64_t stop = std::min(end, entries_[index].end);
+        if (index < first_failed_.load(std::memory_order_relaxed)) run_units(index, begin, stop, scratch);
+        begin = stop;
+      }
+      if (end >= units_) return;
+    }
+  }
+
+ private:
+  struct Entry {
+    size_t command;
+    uint64_t begin, end;  // units
+    std::variant<PreparedDispatch, Transfer> work;
+  };
+
+  bool worth_waking() const {
+    uint64_t total = 0;
+    for (const Entry& entry : entries_) {
+      uint64_t each = kTransferNs;
+      if (auto* dispatch = std::get_if<PreparedDispatch>(&entry.work)) {
+        each = dispatch->pipeline().ns_per_threadgroup.load(std::memory_order_relaxed);
+      }
+      const uint64_t units = entry.end - entry.begin;
+      if (each == 0 || each > kWakeWorthNs || units > kWakeWorthNs) return true;
+      total += each * units;
+      if (total > kWakeWorthNs) return true;
+    }
+    return false;
+  }
+
+  void run_units(size_t index, uint64_t begin, uint64_t end, Scratch& scratch) {
+    const Entry& entry = entries_[index];
+    if (auto* transfer = std::get_if<Transfer>(&entry.work)) {
+      return transfer->run(begin - entry.begin, end - entry.begin);
+    }
+    const auto& dispatch = std::get<PreparedDispatch>(entry.work);
+    const uint64_t start = now_ns();
+    Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch);
+    const uint64_t each = (now_ns() - start) / (end - begin);
+    dispatch.pipeline().ns_per_threadgroup.store(std::max<uint64_t>(each, 1),
+                                                 std::memory_order_relaxed);
+    if (!status) fail(index, std::move(status).error());
+  }
+
+  void fail(size_t index, Error error) {
+    std::lock_guard lock(error_mutex_);
+    if (index >= first_failed_.load(std::memory_order_relaxed)) return;
+    first_failed_.store(index, std::memory_order_relaxed);
+    error_ = std::move(error);
+  }
+
+  const unsigned workers_;
+  std::vector<Entry> entries_;
+  uint64_t units_ = 0, chunk_ = 1;
+  alignas(64) std::atomic<uint64_t> next_{0};
+  std::atomic<size_t> first_failed_{0};
+  std::mutex error_mutex_;
+  std::optional<Error> error_;
+};
+
+class ListRunner {
+ public:
+  ListRunner(const rt::CommandList& list, WorkerPool& pool)
+      : list_(list), lease_(pool), segment_(pool.workers()) {}
+
+  Status run() {
+    for (size_t i = 0; i < list_.commands.size(); ++i) {
+      Status status = std::visit([&](const auto& command) { return take(i, command); },
+                                 list_.commands[i]);
+      if (status) continue;
+      MLXN_TRY(flush());  // an earlier command's failure counts first
+      return named(std::move(status).error(), i);
+    }
+    return flush();
+  }
+
+ private:
+  Status take(size_t index, const rt::Dispatch& dispatch) {
+    MLXN_ASSIGN(auto prepared, PreparedDispatch::create(dispatch, list_));
+    const uint64_t units = prepared.threadgroups();
+    return segment_.add(index, units, std::move(prepared));
+  }
+  Status take(size_t index, const rt::Copy& copy) { return take_transfer(index, copy); }
+  Status take(size_t index, const rt::Fill& fill) { return take_transfer(index, fill); }
+  Status take(size_t, const rt::Barrier&) { return flush(); }
+  Status take(size_t, const rt::Timestamp& stamp) {
+    MLXN_TRY(flush());
+    MLXN_ASSIGN(std::byte* place, checked_range(stamp.destination, stamp.offset, sizeof(uint64_t),
+                                                "timestamp"));
+    const uint64_t now = now_ns();
+    std::memcpy(place, &now, sizeof(now));
+    return {};
+  }
+
+  template <class Command>
+  Status take_transfer(size_t index, const Command& command) {
+    MLXN_ASSIGN(Transfer transfer, prepare(command));
+    return segment_.add(index, transfer.pieces(), transfer);
+  }
+
+  // Runs the pending segment. Its error is already named, and named() leaves it alone.
+  Status flush() {
+    size_t failed = 0;
+    Status status = segment_.run(lease_, failed);
+    if (status) return {};
+    Error error = named(std::move(status).error(), failed);
+    named_ = true;
+    return error;
+  }
+
+  Error named(Error error, size_t index) const {
+    if (!named_) error.add_context(str("command ", index, ", ", describe(list_.commands[index])));
+    return error;
+  }
+
+  const rt::CommandList& list_;
+  WorkerPool::Lease lease_;
+  Segment segment_;
+  bool named_ = false;
+};
+
+}  // namespace
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+Status run_list(const rt::CommandList& list, WorkerPool& pool) {
+  ScopedFloatModes modes;
+  return ListRunner(list, pool).run();
+}
+
+}  // namespace mlxn::cpu
