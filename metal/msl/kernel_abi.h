@@ -67,8 +67,9 @@ enum MslOpFunction {
 // active lane to the highest. f32 min and max return the other operand when one is NaN.
 //
 // Divergence, fixed for all tiers: a simdgroup operation runs when no lane of the simdgroup can go
-// on; the lanes waiting at the same site form its active mask. Lanes that are done or wait at a
-// threadgroup barrier do not take part. A threadgroup barrier opens when every thread that is not
+// on; the lanes waiting at the same site form its active mask. When lanes wait at several sites, the
+// lowest site number goes first and the others wait on: with sites numbered in program order, lanes
+// meet again after a branch. Lanes that are done or wait at a threadgroup barrier do not take part. A threadgroup barrier opens when every thread that is not
 // done waits at one. If nothing can run and nothing can open, the kernel is deadlocked: an error.
 
 // Entry points. Tier 0 runs all threads of one threadgroup and returns.

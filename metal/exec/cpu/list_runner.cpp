@@ -19,6 +19,7 @@ constexpr uint64_t kTransferPiece = 1 << 20;     // bytes of a copy or fill that
 constexpr uint64_t kTransferNs = 100'000;        // rough time of such a piece
 constexpr uint64_t kWakeWorthNs = 20'000;        // below it, waking a sleeping worker costs more than it brings
 constexpr uint64_t kPiecesForEachWorker = 16;
+constexpr size_t kMaxEntries = 64;
 constexpr uint64_t kMaxUnits = uint64_t{1} << 62;  // the claim counter runs past the end a little
 
 template <class... Cases>
@@ -109,6 +110,9 @@ class Segment : public Job {
     return {};
   }
 
+  // Beyond it, running what is there is better than collecting more: the entries stay in cache.
+  bool full() const { return entries_.size() >= kMaxEntries; }
+
   // Runs what was added and starts anew. The error names no command; `failed` does.
   Status run(WorkerPool::Lease& lease, size_t& failed) {
     next_.store(0, std::memory_order_relaxed);
@@ -175,11 +179,14 @@ class Segment : public Job {
       return transfer->run(begin - entry.begin, end - entry.begin);
     }
     const auto& dispatch = std::get<PreparedDispatch>(entry.work);
-    const uint64_t start = now_ns();
+    const bool measure = begin == entry.begin;  // once for each dispatch: clocks are not free
+    const uint64_t start = measure ? now_ns() : 0;
     Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch);
-    const uint64_t each = (now_ns() - start) / (end - begin);
-    dispatch.pipeline().ns_per_threadgroup.store(std::max<uint64_t>(each, 1),
-                                                 std::memory_order_relaxed);
+    if (measure) {
+      const uint64_t each = (now_ns() - start) / (end - begin);
+      dispatch.pipeline().ns_per_threadgroup.store(std::max<uint64_t>(each, 1),
+                                                   std::memory_order_relaxed);
+    }
     if (!status) fail(index, std::move(status).error());
   }
 
@@ -206,6 +213,7 @@ class ListRunner {
 
   Status run() {
     for (size_t i = 0; i < list_.commands.size(); ++i) {
+      if (segment_.full()) MLXN_TRY(flush());
       Status status = std::visit([&](const auto& command) { return take(i, command); },
                                  list_.commands[i]);
       if (status) continue;
