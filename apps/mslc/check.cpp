@@ -100,6 +100,7 @@ class Checker {
     request.target = options_.target;
     request.allow_unset_constants = true;
     request.forced_tier = options_.tier;
+    request.libdevice = options_.libdevice;
     auto image = library.compile(request);
     if (!image) return std::move(image).error();
     return {};

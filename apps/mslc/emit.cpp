@@ -22,6 +22,7 @@ Result<msl::Image> compile(const Options& options, const msl::Compiler& compiler
   request.entry_points = options.entries;
   request.target = options.target;
   request.emit = emit;
+  request.libdevice = options.libdevice;
   request.forced_tier = options.tier;
   request.allow_unset_constants = true;
   MLXN_ASSIGN(request.constants, resolve_constants(constants, library->info()));

@@ -47,6 +47,15 @@ std::vector<std::string> expand_folders(const std::vector<std::string>& paths) {
   return files;
 }
 
+// Where the CUDA toolkit puts its math library; empty when there is none.
+std::string find_libdevice() {
+  for (const char* root : {"/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"}) {
+    std::string path = str(root, "/nvvm/libdevice/libdevice.10.bc");
+    if (std::filesystem::exists(path)) return path;
+  }
+  return {};
+}
+
 struct Arguments {
   Options options;
   std::vector<std::string> macros, constants;
@@ -69,6 +78,7 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--target", arguments.target, "cpu or ptx")->check(CLI::IsMember({"cpu", "ptx"}));
   app.add_option("--cpu", arguments.cpu, "processor: x86-64-v3 (default), x86-64-v4, znver4, ...; for ptx sm_90, ...");
   app.add_option("--features", arguments.features, "LLVM feature string, e.g. +avx512bf16");
+  app.add_option("--libdevice", options.libdevice, "ptx: NVIDIA's libdevice.10.bc (default: from the CUDA toolkit)");
   app.add_option("--math", arguments.math, "safe, relaxed or fast")->check(CLI::IsMember({"safe", "relaxed", "fast"}));
   app.add_option("--std", arguments.standard, "language version, metal2.0 to metal4.0");
   app.add_option("--tier", options.tier, "force an execution tier: 0 (work-item loop) or 3 (coroutines)");
@@ -92,6 +102,7 @@ Status finish(Arguments& arguments, std::vector<ConstantText>& constants) {
   options.target.kind = ptx ? msl::Target::Kind::kPtx : msl::Target::Kind::kCpu;
   options.target.cpu = !arguments.cpu.empty() ? arguments.cpu : ptx ? "sm_90" : "x86-64-v3";
   options.target.features = arguments.features;
+  if (ptx && options.libdevice.empty()) options.libdevice = find_libdevice();
   options.compile.math_mode = arguments.math == "safe" ? msl::MathMode::kSafe
                               : arguments.math == "fast" ? msl::MathMode::kFast : msl::MathMode::kRelaxed;
   unsigned major = 0, minor = 0;

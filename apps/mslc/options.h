@@ -19,6 +19,7 @@ struct Options {
   bool check = false;
   bool list = false;
   bool json = false;
+  std::string libdevice;             // ptx: path of libdevice bitcode, or empty
   int tier = -1;
   unsigned jobs = 0;  // 0: all cores
 };

@@ -89,10 +89,12 @@ class LibraryImpl : public Library {
       if (auto missing = unset_constant(module, analysis_.constants))
         return Error(ErrorCode::kCompileFailed, *missing);
     for (Kernel& kernel : frontend.kernels) find_active_arguments(*module.getFunction(kernel.symbol), kernel);
-    if (ptx)
+    if (ptx) {
       lower_to_ptx(module, frontend.kernels);
-    else
+      if (!request.libdevice.empty()) MLXN_TRY(link_libdevice(module, request.libdevice));
+    } else {
       MLXN_TRY(lower_to_cpu(module, frontend.kernels, request.forced_tier));
+    }
     std::string problem;
     llvm::raw_string_ostream stream(problem);
     if (llvm::verifyModule(module, &stream))

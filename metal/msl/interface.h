@@ -126,6 +126,7 @@ struct CompileRequest {
   Emit emit = Emit::kCode;                 // kLlvmIr / kAssembly: Image::code holds the text
   bool allow_unset_constants = false;      // compile kernels whose constants have no value (checking only)
   int forced_tier = -1;                    // -1: the compiler chooses
+  std::string libdevice;                   // ptx: bitcode with NVIDIA's math functions; empty: calls stay external
 };
 
 // A library: source that has been preprocessed, indexed and checked once. Immutable; compile() may

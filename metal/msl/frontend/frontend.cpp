@@ -95,6 +95,10 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     return EmitLLVMOnlyAction::CreateASTConsumer(compiler, file);
   }
 
+  void EndSourceFileAction() override {
+    if (!job_.analysis) EmitLLVMOnlyAction::EndSourceFileAction();  // expects its own consumer
+  }
+
   void ExecuteAction() override {
     clang::CompilerInstance& compiler = getCompilerInstance();
     clang::Preprocessor& preprocessor = compiler.getPreprocessor();
@@ -241,7 +245,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       auto reflected = reflect(getCompilerInstance().getASTContext(), *function, entries_[i].name, parameters);
       if (!reflected || job_.analysis) continue;
       std::string symbol = str("__msl_entry_", i);
-      code += str("using ", parameters, " = __msl_parameters<decltype(", pointer, " + 0)>;\n",
+      code += str("using ", parameters, " = __msl_parameters<decltype(", pointer, ")>;\n",
                   "extern \"C\" void ", symbol,
                   "(const MslDispatch*, MslThreadgroup*, unsigned, unsigned, unsigned) { ", pointer, "(",
                   reflected->call_arguments, "); }\n");
@@ -293,7 +297,7 @@ std::vector<std::string> arguments_for(const CompileOptions& options, const Targ
       "-fno-threadsafe-statics", "-fwrapv", "-fno-finite-loops", "-fno-strict-return", "-relaxed-aliasing",
       "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-Wno-everything", "-Wno-error",
       "-Wno-invalid-constexpr", "-Wno-c++11-narrowing", "-Wno-error=c++11-narrowing", "-ferror-limit", "20",
-      "-ftemplate-depth", "512", "-fconstexpr-depth", "512", "-mrelocation-model", "pic", "-pic-level", "2",
+      "-ftemplate-depth=512", "-fconstexpr-depth=512", "-mrelocation-model", "pic", "-pic-level", "2",
       "-disable-free"};
   if (!target.cpu.empty()) args.insert(args.end(), {"-target-cpu", target.cpu});
   std::string features = target.features;
@@ -345,6 +349,7 @@ Status run_frontend(std::string_view source, const CompileOptions& options, Job&
     compiler.setInvocation(invocation);
     compiler.createDiagnostics(&collector, /*ShouldOwnClient=*/false);
     compiler.createFileManager(files);
+    compiler.setVerboseOutputStream(llvm::nulls());
     FrontendAction action(job, &context);
     succeeded = compiler.ExecuteAction(action);
     if (succeeded && module) *module = action.takeModule();

@@ -116,12 +116,14 @@ class CoroutineBuilder {
     Value* null = ConstantPointerNull::get(b.getPtrTy());
     id_ = b.CreateIntrinsic(Intrinsic::coro_id, {}, {b.getInt32(64), null, null, null});
     Value* size = b.CreateIntrinsic(Intrinsic::coro_size, {b.getInt64Ty()}, {});
-    FunctionCallee marker = module_.getOrInsertFunction(kFrameMarker, b.getVoidTy(), b.getInt64Ty());
-    b.CreateCall(marker, {size});
     Value* rounded = b.CreateAnd(b.CreateAdd(size, b.getInt64(63)), b.getInt64(~uint64_t(63)));
     Value* frames = b.CreateLoad(b.getPtrTy(), byte_offset(b, threadgroup_, offsetof(MslThreadgroup, frames)));
     Value* memory = b.CreateInBoundsGEP(b.getInt8Ty(), frames, b.CreateMul(b.CreateZExt(thread, b.getInt64Ty()), rounded));
     handle_ = b.CreateIntrinsic(Intrinsic::coro_begin, {}, {id_, memory});
+    // Carries the frame's size past the coroutine passes, and lets the frame escape: otherwise stores
+    // into it look dead.
+    FunctionCallee marker = module_.getOrInsertFunction(kFrameMarker, b.getVoidTy(), b.getInt64Ty(), b.getPtrTy());
+    b.CreateCall(marker, {size, handle_});
 
     suspend_ = BasicBlock::Create(context_, "suspend", start_);
     cleanup_ = BasicBlock::Create(context_, "cleanup", start_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "llvm/IR/Module.h"
@@ -11,5 +12,8 @@ namespace mlxn::msl {
 // index, then the exact grid size as three i32. Threadgroup memory is one dynamic shared block: the
 // static variables first, then the [[threadgroup(n)]] arguments in order of index.
 void lower_to_ptx(llvm::Module& module, std::vector<Kernel>& kernels);
+
+// Links the math functions the module calls from the bitcode file at `path`.
+Status link_libdevice(llvm::Module& module, const std::string& path);
 
 }  // namespace mlxn::msl

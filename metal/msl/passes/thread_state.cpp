@@ -22,8 +22,7 @@ constexpr const char* kConstantSpace = "msl.constant";  // metadata on the load 
 // Builds the values an entry function can ask for, each once, at its top.
 class ThreadState {
  public:
-  explicit ThreadState(Function& entry)
-      : entry_(entry), builder_(&*entry.getEntryBlock().getFirstInsertionPt()) {}
+  explicit ThreadState(Function& entry) : entry_(entry), builder_(top_of(entry)) {}
 
   Value* value(StringRef name, unsigned argument) {
     Value*& slot = cache_[(name + Twine(argument)).str()];
@@ -32,6 +31,15 @@ class ThreadState {
   }
 
  private:
+  // The end of a new first block that holds the function's variables and nothing else.
+  static Instruction* top_of(Function& entry) {
+    BasicBlock& first = entry.getEntryBlock();
+    BasicBlock::iterator place = first.begin();
+    while (isa<AllocaInst>(*place)) ++place;
+    first.splitBasicBlock(place, "body");
+    return first.getTerminator();
+  }
+
   Value* load(Value* base, size_t offset, Type* type) {
     Value* address = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), base, offset);
     LoadInst* result = builder_.CreateLoad(type, address);

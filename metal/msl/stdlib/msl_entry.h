@@ -24,7 +24,7 @@ template <int I, class T, class... Rest> struct __msl_nth : __msl_nth<I - 1, Res
 template <class T, class... Rest> struct __msl_nth<0, T, Rest...> { using type = T; };
 
 template <class F> struct __msl_parameters;
-template <class R, class... A> struct __msl_parameters<R (*)(A...)> {
+template <class R, class... A> struct __msl_parameters<R (*const)(A...)> {
   template <int I> using at = typename __msl_nth<I, A...>::type;
 };
 
@@ -97,3 +97,7 @@ __MSL_SCALAR(dispatch_quadgroups_per_threadgroup, (__msl_dispatched() + 3) / 4)
 template <class T> __attribute__((always_inline)) inline T __msl_id_grid_origin() {
   return __msl_triple<typename __msl_plain<T>::type>::make(0, 0, 0);
 }
+
+#ifdef __NVPTX__
+#include "msl_runtime_nvptx.h"
+#endif
