@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <utility>
 
 #include "mlxn/base/log.h"
 #include "mlxn/base/strings.h"

@@ -1,5 +1,6 @@
 #include "metal/rt/kernel_cache.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <list>
 #include <mutex>
