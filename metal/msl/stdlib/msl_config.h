@@ -1,0 +1,27 @@
+// How library functions are declared.
+#pragma once
+#pragma clang system_header
+
+#include "kernel_abi.h"
+
+// Every function is inlined into the kernel: barriers are lowered per kernel and loops over work
+// items are vectorised only when no call is left.
+#define __MSL_FN inline __attribute__((always_inline, nodebug))
+#define __MSL_CONSTEXPR_FN inline constexpr __attribute__((always_inline, nodebug))
+// For members and friends defined in a class.
+#define __MSL_MEMBER constexpr __attribute__((always_inline, nodebug))
+
+#define __MSL_CAT_(a, b) a##b
+#define __MSL_CAT(a, b) __MSL_CAT_(a, b)
+
+// A template parameter that exists only when the condition holds.
+#define __MSL_IF(...) typename ::__msl::enable<(__VA_ARGS__)>::type = 0
+
+namespace __msl {
+template <bool condition>
+struct enable {};
+template <>
+struct enable<true> {
+  using type = int;
+};
+}  // namespace __msl

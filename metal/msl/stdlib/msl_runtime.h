@@ -1,0 +1,30 @@
+// What the compiler's lowering understands. The last argument numbers the call site; the compiler
+// fills it in, calls here pass 0.
+#pragma once
+#pragma clang system_header
+
+#define __MSL_CONVERGENT __attribute__((convergent, nothrow))
+
+typedef float __msl_float2 __attribute__((ext_vector_type(2)));
+
+extern "C" {
+__MSL_CONVERGENT void __msl_threadgroup_barrier(unsigned flags, unsigned site);
+__MSL_CONVERGENT void __msl_simdgroup_barrier(unsigned flags, unsigned site);
+__MSL_CONVERGENT unsigned __msl_simd_shuffle(unsigned value, unsigned lane, unsigned site);
+__MSL_CONVERGENT unsigned __msl_simd_ballot(unsigned predicate, unsigned site);
+__MSL_CONVERGENT unsigned __msl_simd_active(unsigned site);
+__MSL_CONVERGENT __msl_float2 __msl_simd_matrix_fma(__msl_float2 a, __msl_float2 b, __msl_float2 c,
+                                                    unsigned site);
+__attribute__((const, nothrow)) unsigned __msl_lane_id(void);
+__attribute__((const, nothrow)) unsigned __msl_thread_index(void);
+
+#define __MSL_LANE_FUNCTIONS(T, suffix)                                                            \
+  __MSL_CONVERGENT T __msl_simd_reduce_##suffix(T value, unsigned function, unsigned site);         \
+  __MSL_CONVERGENT T __msl_simd_scan_inclusive_##suffix(T value, unsigned function, unsigned site); \
+  __MSL_CONVERGENT T __msl_simd_scan_exclusive_##suffix(T value, unsigned function, unsigned site);
+__MSL_LANE_FUNCTIONS(float, f32)
+__MSL_LANE_FUNCTIONS(int, i32)
+__MSL_LANE_FUNCTIONS(unsigned, u32)
+__MSL_LANE_FUNCTIONS(long, i64)
+__MSL_LANE_FUNCTIONS(unsigned long, u64)
+}

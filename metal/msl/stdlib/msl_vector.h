@@ -1,0 +1,243 @@
+// vec<T, 2..4>: named components, swizzles, component-wise operators. Size and alignment as MSL lays
+// them out (three components take the space of four). Classes without a union, so that vectors are
+// usable in constant expressions and come apart into scalars in the optimiser.
+#pragma once
+#pragma clang system_header
+
+#include "msl_swizzle.h"
+
+namespace __msl {
+
+// Operators with defined results where C++ has none: shift counts are masked to the operand's width,
+// division by zero gives 0, the smallest value divided by -1 gives itself.
+template <class T>
+__MSL_CONSTEXPR_FN T divide(T a, T b) {
+  if constexpr (is_float<T>) {
+    return T(a / b);
+  } else {
+    T safe = b == T(0) ? T(1) : b;
+    if constexpr (T(-1) < T(0)) {
+      if (safe == T(-1)) return T(0ul - (unsigned long)a);
+    }
+    return b == T(0) ? T(0) : T(a / safe);
+  }
+}
+template <class T>
+__MSL_CONSTEXPR_FN T remainder(T a, T b) {
+  if constexpr (T(-1) < T(0)) {
+    if (b == T(-1)) return T(0);
+  }
+  return b == T(0) ? T(0) : T(a % (b == T(0) ? T(1) : b));
+}
+template <class T>
+__MSL_CONSTEXPR_FN T shift_left(T a, T b) {
+  return T((unsigned long)a << ((unsigned long)b & (sizeof(T) * 8 - 1)));
+}
+template <class T>
+__MSL_CONSTEXPR_FN T shift_right(T a, T b) {
+  return T(a >> ((unsigned long)b & (sizeof(T) * 8 - 1)));
+}
+
+}  // namespace __msl
+
+namespace metal {
+
+template <class T, int N>
+struct vec;
+template <class T, int N>
+struct packed_vec;
+
+// Applies E to each component name, as a list.
+#define __MSL_EACH_2(E) E(x), E(y)
+#define __MSL_EACH_3(E) E(x), E(y), E(z)
+#define __MSL_EACH_4(E) E(x), E(y), E(z), E(w)
+
+#define __MSL_C_CONVERT(c) __msl_static_cast<T>(o.c)
+#define __MSL_C_ADD(c) T(a.c + b.c)
+#define __MSL_C_SUB(c) T(a.c - b.c)
+#define __MSL_C_MUL(c) T(a.c * b.c)
+#define __MSL_C_DIV(c) ::__msl::divide<T>(a.c, b.c)
+#define __MSL_C_REM(c) ::__msl::remainder<T>(a.c, b.c)
+#define __MSL_C_AND(c) T(a.c & b.c)
+#define __MSL_C_OR(c) T(a.c | b.c)
+#define __MSL_C_XOR(c) T(a.c ^ b.c)
+#define __MSL_C_SHL(c) ::__msl::shift_left<T>(a.c, b.c)
+#define __MSL_C_SHR(c) ::__msl::shift_right<T>(a.c, b.c)
+#define __MSL_C_EQ(c) a.c == b.c
+#define __MSL_C_NE(c) a.c != b.c
+#define __MSL_C_LT(c) a.c < b.c
+#define __MSL_C_LE(c) a.c <= b.c
+#define __MSL_C_GT(c) a.c > b.c
+#define __MSL_C_GE(c) a.c >= b.c
+#define __MSL_C_LAND(c) a.c && b.c
+#define __MSL_C_LOR(c) a.c || b.c
+#define __MSL_C_NEG(c) T(-a.c)
+#define __MSL_C_NOT(c) T(~a.c)
+#define __MSL_C_LNOT(c) !a.c
+
+// Hidden friends: found for vectors only, and a scalar on either side converts to a vector.
+#define __MSL_VEC_ARITHMETIC(N, op, E)                                          \
+  friend __MSL_MEMBER vec operator op(const vec& a, const vec& b) {             \
+    return vec(__MSL_EACH_##N(E));                                              \
+  }                                                                             \
+  __MSL_MEMBER vec& operator op##=(const vec& o) { return *this = *this op o; }
+#define __MSL_VEC_INTEGER(N, op, E)                                             \
+  template <class U = T, __MSL_IF(::__msl::is_integer<U>)>                      \
+  friend __MSL_MEMBER vec operator op(const vec& a, const vec& b) {             \
+    return vec(__MSL_EACH_##N(E));                                              \
+  }                                                                             \
+  template <class U = T, __MSL_IF(::__msl::is_integer<U>)>                      \
+  __MSL_MEMBER vec& operator op##=(const vec& o) {                              \
+    return *this = *this op o;                                                  \
+  }
+#define __MSL_VEC_COMPARE(N, op, E)                                             \
+  friend __MSL_MEMBER vec<bool, N> operator op(const vec& a, const vec& b) {    \
+    return vec<bool, N>(__MSL_EACH_##N(E));                                     \
+  }
+
+#define __MSL_VEC_OPERATORS(N)                                                                    \
+  __MSL_VEC_ARITHMETIC(N, +, __MSL_C_ADD)                                                         \
+  __MSL_VEC_ARITHMETIC(N, -, __MSL_C_SUB)                                                         \
+  __MSL_VEC_ARITHMETIC(N, *, __MSL_C_MUL)                                                         \
+  __MSL_VEC_ARITHMETIC(N, /, __MSL_C_DIV)                                                         \
+  __MSL_VEC_INTEGER(N, %, __MSL_C_REM)                                                            \
+  __MSL_VEC_INTEGER(N, &, __MSL_C_AND)                                                            \
+  __MSL_VEC_INTEGER(N, |, __MSL_C_OR)                                                             \
+  __MSL_VEC_INTEGER(N, ^, __MSL_C_XOR)                                                            \
+  __MSL_VEC_INTEGER(N, <<, __MSL_C_SHL)                                                           \
+  __MSL_VEC_INTEGER(N, >>, __MSL_C_SHR)                                                           \
+  __MSL_VEC_COMPARE(N, ==, __MSL_C_EQ)                                                            \
+  __MSL_VEC_COMPARE(N, !=, __MSL_C_NE)                                                            \
+  __MSL_VEC_COMPARE(N, <, __MSL_C_LT)                                                             \
+  __MSL_VEC_COMPARE(N, <=, __MSL_C_LE)                                                            \
+  __MSL_VEC_COMPARE(N, >, __MSL_C_GT)                                                             \
+  __MSL_VEC_COMPARE(N, >=, __MSL_C_GE)                                                            \
+  __MSL_VEC_COMPARE(N, &&, __MSL_C_LAND)                                                          \
+  __MSL_VEC_COMPARE(N, ||, __MSL_C_LOR)                                                           \
+  friend __MSL_MEMBER vec operator+(const vec& a) { return a; }                                   \
+  friend __MSL_MEMBER vec operator-(const vec& a) { return vec(__MSL_EACH_##N(__MSL_C_NEG)); }    \
+  friend __MSL_MEMBER vec<bool, N> operator!(const vec& a) {                                      \
+    return vec<bool, N>(__MSL_EACH_##N(__MSL_C_LNOT));                                            \
+  }                                                                                               \
+  template <class U = T, __MSL_IF(::__msl::is_integer<U>)>                                        \
+  friend __MSL_MEMBER vec operator~(const vec& a) {                                               \
+    return vec(__MSL_EACH_##N(__MSL_C_NOT));                                                      \
+  }                                                                                               \
+  __MSL_MEMBER vec& operator++() { return *this = *this + vec(T(1)); }                            \
+  __MSL_MEMBER vec& operator--() { return *this = *this - vec(T(1)); }                            \
+  __MSL_MEMBER vec operator++(int) {                                                              \
+    vec before = *this;                                                                           \
+    ++*this;                                                                                      \
+    return before;                                                                                \
+  }                                                                                               \
+  __MSL_MEMBER vec operator--(int) {                                                              \
+    vec before = *this;                                                                           \
+    --*this;                                                                                      \
+    return before;                                                                                \
+  }
+
+// Indexing walks the components in memory, except while the compiler evaluates a constant.
+#define __MSL_VEC_INDEX(pick)                                          \
+  __MSL_MEMBER T& operator[](size_t i) {                               \
+    return __builtin_is_constant_evaluated() ? (pick) : (&x)[i];       \
+  }                                                                    \
+  __MSL_MEMBER const T& operator[](size_t i) const {                   \
+    return __builtin_is_constant_evaluated() ? (pick) : (&x)[i];       \
+  }
+
+// What all sizes share: default and converting constructors, indexing, swizzles, operators.
+#define __MSL_VEC_SHARED(N, pick)                                                              \
+  vec() = default;                                                                             \
+  template <class U>                                                                           \
+  explicit __MSL_MEMBER vec(const vec<U, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {}      \
+  __MSL_MEMBER vec(const packed_vec<T, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {}        \
+  template <class U>                                                                           \
+  explicit __MSL_MEMBER vec(const packed_vec<U, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {} \
+  __MSL_VEC_INDEX(pick)                                                                        \
+  __MSL_COLOURS_##N __MSL_SWIZZLES_##N __MSL_VEC_OPERATORS(N)
+
+#define __MSL_SCALARS2(A, B) \
+  template <class A, class B, __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>)>
+#define __MSL_TO(v) __msl_static_cast<T>(v)
+
+template <class T>
+struct alignas(2 * sizeof(T)) vec<T, 2> {
+  T x, y;
+  __MSL_MEMBER vec(T x, T y) : x(x), y(y) {}
+  template <class S, __MSL_IF(::__msl::is_component<S>)>
+  __MSL_MEMBER vec(S s) : x(__MSL_TO(s)), y(x) {}
+  __MSL_SCALARS2(A, B)
+  __MSL_MEMBER vec(A x, B y) : x(__MSL_TO(x)), y(__MSL_TO(y)) {}
+  __MSL_VEC_SHARED(2, i == 0 ? x : y)
+};
+
+template <class T>
+struct alignas(4 * sizeof(T)) vec<T, 3> {
+  T x, y, z;
+  __MSL_MEMBER vec(T x, T y, T z) : x(x), y(y), z(z) {}
+  template <class S, __MSL_IF(::__msl::is_component<S>)>
+  __MSL_MEMBER vec(S s) : x(__MSL_TO(s)), y(x), z(x) {}
+  template <class A, class B, class C,
+            __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>)>
+  __MSL_MEMBER vec(A x, B y, C z) : x(__MSL_TO(x)), y(__MSL_TO(y)), z(__MSL_TO(z)) {}
+  template <class S, __MSL_IF(::__msl::is_component<S>)>
+  __MSL_MEMBER vec(const vec<T, 2>& a, S z) : x(a.x), y(a.y), z(__MSL_TO(z)) {}
+  template <class S, __MSL_IF(::__msl::is_component<S>)>
+  __MSL_MEMBER vec(S x, const vec<T, 2>& a) : x(__MSL_TO(x)), y(a.x), z(a.y) {}
+  __MSL_VEC_SHARED(3, i == 0 ? x : i == 1 ? y : z)
+};
+
+template <class T>
+struct alignas(4 * sizeof(T)) vec<T, 4> {
+  T x, y, z, w;
+  __MSL_MEMBER vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
+  template <class S, __MSL_IF(::__msl::is_component<S>)>
+  __MSL_MEMBER vec(S s) : x(__MSL_TO(s)), y(x), z(x), w(x) {}
+  template <class A, class B, class C, class D,
+            __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>&&
+                         ::__msl::is_component<D>)>
+  __MSL_MEMBER vec(A x, B y, C z, D w)
+      : x(__MSL_TO(x)), y(__MSL_TO(y)), z(__MSL_TO(z)), w(__MSL_TO(w)) {}
+  __MSL_MEMBER vec(const vec<T, 2>& a, const vec<T, 2>& b) : x(a.x), y(a.y), z(b.x), w(b.y) {}
+  __MSL_SCALARS2(A, B)
+  __MSL_MEMBER vec(const vec<T, 2>& a, A z, B w) : x(a.x), y(a.y), z(__MSL_TO(z)), w(__MSL_TO(w)) {}
+  __MSL_SCALARS2(A, B)
+  __MSL_MEMBER vec(A x, const vec<T, 2>& a, B w) : x(__MSL_TO(x)), y(a.x), z(a.y), w(__MSL_TO(w)) {}
+  __MSL_SCALARS2(A, B)
+  __MSL_MEMBER vec(A x, B y, const vec<T, 2>& a) : x(__MSL_TO(x)), y(__MSL_TO(y)), z(a.x), w(a.y) {}
+  template <class S, __MSL_IF(::__msl::is_component<S>)>
+  __MSL_MEMBER vec(const vec<T, 3>& a, S w) : x(a.x), y(a.y), z(a.z), w(__MSL_TO(w)) {}
+  template <class S, __MSL_IF(::__msl::is_component<S>)>
+  __MSL_MEMBER vec(S x, const vec<T, 3>& a) : x(__MSL_TO(x)), y(a.x), z(a.y), w(a.z) {}
+  __MSL_VEC_SHARED(4, i == 0 ? x : i == 1 ? y : i == 2 ? z : w)
+};
+
+}  // namespace metal
+
+namespace __msl {
+
+// A vector from a function of the component number; the way all component-wise functions are made.
+template <int N, class F>
+__MSL_CONSTEXPR_FN auto generate(F f) {
+  using R = metal::vec<decltype(f(0)), N>;
+  if constexpr (N == 2) return R(f(0), f(1));
+  else if constexpr (N == 3) return R(f(0), f(1), f(2));
+  else return R(f(0), f(1), f(2), f(3));
+}
+
+template <class T>
+struct vector_of {
+  static constexpr int size = 1;
+  static constexpr bool is_vector = false;
+  using element = T;
+};
+template <class T, int N>
+struct vector_of<metal::vec<T, N>> {
+  static constexpr int size = N;
+  static constexpr bool is_vector = true;
+  using element = T;
+};
+template <class T, int N>
+struct vector_of<metal::packed_vec<T, N>> : vector_of<metal::vec<T, N>> {};
+
+}  // namespace __msl
