@@ -69,7 +69,8 @@ class RestrictedFileSystem : public llvm::vfs::ProxyFileSystem {
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_file_system(const std::vector<std::string>& include_dirs) {
   auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   auto add = [&](const std::string& name, llvm::StringRef text) {
-    memory->addFile(std::string(kStdlibFolder) + "/" + name, 0, llvm::MemoryBuffer::getMemBuffer(text, name));
+    std::string path = std::string(kStdlibFolder) + "/" + name;
+    memory->addFile(path, 0, llvm::MemoryBuffer::getMemBuffer(text, path));
   };
   for (const StdlibFile& file : stdlib_files()) add(std::string(file.name), llvm::StringRef(file.text.data(), file.text.size()));
   for (const char* name : kPublicHeaders) add(name, "");

@@ -66,6 +66,7 @@ Align element_alignment(Type* type, Align given) {
     else if (auto* vector = dyn_cast<VectorType>(type)) type = vector->getElementType();
     else break;
   }
+  if (type->isPointerTy()) return given;
   uint64_t bytes = std::max<uint64_t>(1, type->getScalarSizeInBits() / 8);
   return std::min(given, Align(PowerOf2Ceil(bytes)));
 }
