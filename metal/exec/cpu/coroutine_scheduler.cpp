@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "metal/exec/cpu/object_loader.h"
 #include "metal/exec/cpu/simd_operations.h"
 #include "mlxn/base/strings.h"
 
@@ -26,6 +27,7 @@ class Simdgroup {
         first_thread_(index * kWidth),
         lanes_(std::min(kWidth, threads - first_thread_)) {}
 
+  MLXN_CALLS_LOADED_CODE
   void start(MslThreadEntry entry, const MslDispatch& dispatch, MslThreadgroup& group) {
     for (unsigned lane = lanes_; lane < kWidth; ++lane) state_.op[lane] = MSL_OP_DONE;
     for (unsigned lane = 0; lane < lanes_; ++lane) {
@@ -75,6 +77,7 @@ class Simdgroup {
     return same & candidates;
   }
 
+  MLXN_CALLS_LOADED_CODE
   void resume(uint32_t mask) {
     for (; mask != 0; mask &= mask - 1) {
       const unsigned lane = static_cast<unsigned>(std::countr_zero(mask));

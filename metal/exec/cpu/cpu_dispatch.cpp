@@ -177,6 +177,7 @@ Status PreparedDispatch::check_arguments() const {
   return {};
 }
 
+MLXN_CALLS_LOADED_CODE
 Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch) const {
   MLXN_ASSIGN(unsigned char* block, scratch.reserve(scratch_bytes_));
   MslThreadgroup group{};

@@ -8,6 +8,14 @@
 
 #include "mlxn/base/result.h"
 
+// For functions that call loaded code: it has no type words in front of its functions, which
+// -fsanitize=function would look for.
+#if defined(__clang__)
+#define MLXN_CALLS_LOADED_CODE __attribute__((no_sanitize("function")))
+#else
+#define MLXN_CALLS_LOADED_CODE
+#endif
+
 namespace mlxn::cpu {
 
 // Executable code made from an ELF x86-64 relocatable object. One mapping holds its sections, between
