@@ -11,9 +11,8 @@
 #define __METAL_MEMORY_SCOPE_SYSTEM__ 3
 #define __METAL_PRECISE_MATH__ 0
 #define __METAL_FAST_MATH__ 1
-#ifdef __FAST_MATH__
-#define __METAL_MAYBE_FAST_MATH__ 1
-#else
+// Defined as 1 by the front end when fast math is the mode of the library.
+#ifndef __METAL_MAYBE_FAST_MATH__
 #define __METAL_MAYBE_FAST_MATH__ 0
 #endif
 

@@ -25,8 +25,8 @@ struct float_bits<bfloat> {
 template <class T>
 using float_bits_t = typename float_bits<T>::type;
 
-__MSL_FN float fmin(float x, float y) { return __builtin_fminf(x, y); }
-__MSL_FN float fmax(float x, float y) { return __builtin_fmaxf(x, y); }
+using target::fmax;
+using target::fmin;
 __MSL_FN float fabs(float x) { return __builtin_fabsf(x); }
 __MSL_FN float copysign(float x, float y) { return __builtin_copysignf(x, y); }
 __MSL_FN float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
@@ -225,7 +225,7 @@ namespace fast {
 __MSL_SHARED_FUNCTIONS(__MSL_USE_PRECISE)
 }
 __MSL_SHARED_FUNCTIONS(__MSL_USE_PRECISE)
-#ifdef __FAST_MATH__
+#ifdef __METAL_MAYBE_FAST_MATH__
 __MSL_FAST_FUNCTIONS(__MSL_USE_FAST)
 using fast::sincos;
 #else

@@ -394,6 +394,9 @@ __MSL_FN float fmod(float x, float y) {
   return valid ? copysign(result, x) : __builtin_nanf("");
 }
 
+// One NaN gives the other operand. Comparisons, because the intrinsics on half end in library calls.
+__MSL_FN float fmin(float x, float y) { return x != x ? y : y < x ? y : x; }
+__MSL_FN float fmax(float x, float y) { return x != x ? y : x < y ? y : x; }
 __MSL_FN float sqrt(float x) { return __builtin_elementwise_sqrt(x); }
 __MSL_FN float rsqrt(float x) { return 1.0f / __builtin_elementwise_sqrt(x); }
 __MSL_FN float floor(float x) { return __builtin_floorf(x); }

@@ -78,16 +78,16 @@ using common_t = typename common<A, B>::type;
 
 }  // namespace __msl
 
-// static_cast of the user's text. Clang refuses to convert directly between half and bfloat, and a
+// static_cast of the user's text (and of this library: the word itself is rewritten everywhere). Clang refuses to convert directly between half and bfloat, and a
 // vector of another element type is converted component by component.
 template <class T, class U>
 __MSL_CONSTEXPR_FN T __msl_static_cast(U&& value) {
   using From = __remove_cv(__remove_reference_t(U));
   if constexpr ((__msl::is_half<T> && __msl::is_bfloat<From>) ||
                 (__msl::is_bfloat<T> && __msl::is_half<From>)) {
-    return static_cast<T>(static_cast<float>(value));
+    return (T)(float)value;
   } else {
-    return static_cast<T>(static_cast<U&&>(value));
+    return (T)(U&&)value;
   }
 }
 
