@@ -1,0 +1,112 @@
+#include "metal/exec/null/null_executor.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "mlxn/base/strings.h"
+
+namespace mlxn::null {
+namespace {
+
+using namespace mlxn::rt;
+
+constexpr size_t kAlignment = 4096;
+
+class NullMemory : public Memory {
+ public:
+  NullMemory(void* bytes, uint64_t length, std::shared_ptr<std::atomic<uint64_t>> counter)
+      : counter_(std::move(counter)) {
+    host = static_cast<std::byte*>(bytes);
+    device_address = reinterpret_cast<uintptr_t>(bytes);
+    size = length;
+    if (counter_) *counter_ += size;
+  }
+  ~NullMemory() override {
+    if (!counter_) return;  // wrapped: the caller's memory
+    *counter_ -= size;
+    std::free(host);
+  }
+
+ private:
+  std::shared_ptr<std::atomic<uint64_t>> counter_;
+};
+
+class NullExecutor : public Executor {
+ public:
+  explicit NullExecutor(const NullOptions& options) {
+    info_.name = "mlxn null device";
+    info_.executor = "null";
+    info_.total_memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    info_.max_buffer_length = info_.total_memory;
+    info_.dispatch_sampling = options.dispatch_sampling;
+    info_.compiles = false;
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+
+  Result<std::shared_ptr<Memory>> allocate(uint64_t size, Storage) override {
+    void* bytes = nullptr;
+    if (size > info_.max_buffer_length || posix_memalign(&bytes, kAlignment, size) != 0) {
+      return Error(ErrorCode::kOutOfMemory, str("cannot allocate ", size, " bytes"));
+    }
+    std::memset(bytes, 0, size);
+    return std::shared_ptr<Memory>(std::make_shared<NullMemory>(bytes, size, allocated_));
+  }
+
+  Result<std::shared_ptr<Memory>> wrap(void* host, uint64_t size) override {
+    return std::shared_ptr<Memory>(std::make_shared<NullMemory>(host, size, nullptr));
+  }
+
+  Result<std::shared_ptr<const Pipeline>> load(const msl::Image& image,
+                                               const std::string& kernel) override {
+    for (const msl::Kernel& candidate : image.kernels) {
+      if (candidate.name != kernel) continue;
+      auto pipeline = std::make_shared<Pipeline>();
+      pipeline->kernel = candidate;
+      return std::shared_ptr<const Pipeline>(std::move(pipeline));
+    }
+    return Error(ErrorCode::kFunctionNotFound, str("the image has no kernel '", kernel, "'"));
+  }
+
+  Status run(const CommandList& list, RunTimes& times) override {
+    times.start_ns = timestamp_ns();
+    for (const Command& command : list.commands) {
+      if (auto* copy = std::get_if<Copy>(&command)) {
+        std::memmove(copy->destination->host + copy->destination_offset,
+                     copy->source->host + copy->source_offset, copy->size);
+      } else if (auto* fill = std::get_if<Fill>(&command)) {
+        std::memset(fill->destination->host + fill->offset, fill->value, fill->size);
+      } else if (auto* stamp = std::get_if<Timestamp>(&command)) {
+        const uint64_t now = timestamp_ns();
+        std::memcpy(stamp->destination->host + stamp->offset, &now, sizeof now);
+      }
+    }
+    times.end_ns = timestamp_ns();
+    return {};
+  }
+
+  uint64_t timestamp_ns() const override {
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                     std::chrono::steady_clock::now().time_since_epoch())
+                                     .count());
+  }
+
+  uint64_t allocated_bytes() const override { return *allocated_; }
+
+ private:
+  DeviceInfo info_;
+  std::shared_ptr<std::atomic<uint64_t>> allocated_ = std::make_shared<std::atomic<uint64_t>>(0);
+};
+
+}  // namespace
+
+std::unique_ptr<rt::Executor> create_executor(const NullOptions& options) {
+  return std::make_unique<NullExecutor>(options);
+}
+
+}  // namespace mlxn::null

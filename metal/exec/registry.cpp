@@ -1,0 +1,29 @@
+#include "metal/exec/cpu/cpu_executor.h"
+#include "metal/exec/null/null_executor.h"
+#include "metal/rt/executor_registry.h"
+
+namespace mlxn::rt {
+namespace {
+
+Result<std::unique_ptr<Executor>> create_cpu(const ExecutorOptions& options) {
+  cpu::CpuOptions cpu_options = cpu::options_from_settings();
+  if (options.worker_count != 0) cpu_options.workers = options.worker_count;
+  cpu_options.dispatch_sampling = options.dispatch_sampling;
+  return cpu::create_executor(cpu_options);
+}
+
+Result<std::unique_ptr<Executor>> create_null(const ExecutorOptions& options) {
+  return null::create_executor({.dispatch_sampling = options.dispatch_sampling});
+}
+
+}  // namespace
+
+const std::vector<ExecutorEntry>& executors() {
+  static const std::vector<ExecutorEntry> list = {
+      {"cpu", true, create_cpu},
+      {"null", false, create_null},
+  };
+  return list;
+}
+
+}  // namespace mlxn::rt

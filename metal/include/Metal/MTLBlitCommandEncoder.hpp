@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "MTLCommandEncoder.hpp"
+
+namespace MTL {
+
+class Buffer;
+class CounterSampleBuffer;
+class Fence;
+class Resource;
+
+class MLXN_METAL_API BlitCommandEncoder
+    : public NS::Referencing<BlitCommandEncoder, CommandEncoder> {
+ public:
+  void copyFromBuffer(const MTL::Buffer* sourceBuffer, NS::UInteger sourceOffset,
+                      const MTL::Buffer* destinationBuffer, NS::UInteger destinationOffset,
+                      NS::UInteger size);
+  void fillBuffer(const MTL::Buffer* buffer, NS::Range range, uint8_t value);
+  void synchronizeResource(const MTL::Resource* resource);
+  void resolveCounters(const MTL::CounterSampleBuffer* sampleBuffer, NS::Range range,
+                       const MTL::Buffer* destinationBuffer, NS::UInteger destinationOffset);
+  void sampleCountersInBuffer(const MTL::CounterSampleBuffer* sampleBuffer,
+                              NS::UInteger sampleIndex, bool barrier);
+  void updateFence(const MTL::Fence* fence);
+  void waitForFence(const MTL::Fence* fence);
+};
+
+}  // namespace MTL

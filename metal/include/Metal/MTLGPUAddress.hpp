@@ -1,0 +1,7 @@
+#pragma once
+
+#include <cstdint>
+
+namespace MTL {
+using GPUAddress = uint64_t;
+}

@@ -1,0 +1,55 @@
+// What our Metal offers beyond Apple's interface. Not available where Apple's Metal is used.
+#pragma once
+
+#include <Metal/Metal.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#ifndef MLXN_METAL_API
+#define MLXN_METAL_API __attribute__((visibility("default")))
+#endif
+
+namespace mlxn::metal {
+
+struct DeviceOptions {
+  std::string executor;           // "cpu" or "null"; empty: the setting `executor`
+  uint32_t worker_count = 0;      // 0: the executor chooses
+  bool dispatch_sampling = true;  // false: counters can be sampled at encoder boundaries only
+  bool cache = true;              // keep compiled kernels on disk (always in memory)
+  std::string cache_folder;       // empty: the setting `cache_dir`
+  int forced_tier = -1;  // tier of the CPU executor for every kernel; -1: the compiler chooses
+};
+
+// A device of its own, apart from the shared default one. The caller owns it. Null on failure.
+MLXN_METAL_API MTL::Device* create_device(const DeviceOptions& options, NS::Error** error);
+
+// Receives every validation message ("MTL::Class::call: actual, expected"), on the thread that made
+// the wrong call; calls may overlap. An empty function removes it.
+using ValidationHandler = std::function<void(const char*)>;
+MLXN_METAL_API void set_validation_handler(ValidationHandler handler);
+
+// Folders in which #include "file" of a library's source is looked for.
+MLXN_METAL_API void set_include_folders(MTL::CompileOptions* options,
+                                        const std::vector<std::string>& folders);
+
+// What the device's cache of compiled kernels has done so far.
+struct CacheCounters {
+  uint64_t memory_hits = 0;
+  uint64_t disk_hits = 0;
+  uint64_t misses = 0;    // the compiler was asked
+  uint64_t writes = 0;    // entries stored on disk
+  uint64_t failures = 0;  // damaged entries and failed writes; each only cost time
+  uint64_t evictions = 0;
+};
+MLXN_METAL_API CacheCounters cache_counters(const MTL::Device* device);
+
+// A library as bytes (source and options), for a file or to embed; autoreleased.
+MLXN_METAL_API NS::Data* serialize_library(const MTL::Library* library);
+// The reverse. Bytes of another form are refused. The caller owns the result.
+MLXN_METAL_API MTL::Library* new_library(MTL::Device* device, const void* bytes, std::size_t size,
+                                         NS::Error** error);
+
+}  // namespace mlxn::metal

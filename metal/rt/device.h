@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+
+#include "metal/rt/executor.h"
+#include "metal/rt/foundation.h"
+#include "metal/rt/kernel_cache.h"
+#include "metal/rt/serial_worker.h"
+#include "mlxn/metal_extensions.hpp"
+
+MLXN_RT_OBJECT(MTL::Device, DeviceObject)
+MLXN_RT_OBJECT(MTL::Architecture, ArchitectureObject)
+
+namespace mlxn::rt {
+
+class ArchitectureObject : public Object {
+ public:
+  using Api = MTL::Architecture;
+  Label name;
+};
+
+class DeviceObject : public Object {
+ public:
+  using Api = MTL::Device;
+  static Result<Ref<DeviceObject>> create(const metal::DeviceOptions& options);
+
+  std::string description() const override { return info().name; }
+  Executor& executor() const { return *executor_; }
+  const DeviceInfo& info() const { return executor_->info(); }
+  const metal::DeviceOptions& options() const { return options_; }
+  KernelCache& cache() const { return *cache_; }
+
+  Ref<StringObject> name;
+  Ref<ArchitectureObject> architecture;
+  Ref<ArrayObject> counterSets;
+  uint64_t registryID = 0;
+  std::atomic<bool> shouldMaximizeConcurrentCompilation = false;
+
+ private:
+  std::unique_ptr<Executor> executor_;
+  metal::DeviceOptions options_;
+  std::unique_ptr<KernelCache> cache_;
+};
+
+// Runs compilations whose result goes to a handler.
+SerialWorker& compile_worker();
+
+}  // namespace mlxn::rt

@@ -1,0 +1,68 @@
+// What compute and blit encoders share.
+#pragma once
+
+#include "metal/rt/command_buffer.h"
+#include "metal/rt/counters.h"
+
+MLXN_RT_OBJECT(MTL::CommandEncoder, EncoderObject)
+
+namespace mlxn::rt {
+
+class EncoderObject : public Object {
+ public:
+  using Api = MTL::CommandEncoder;
+  EncoderObject(CommandBufferObject* owner, const char* class_name,
+                std::vector<PassAttachment> attachments);
+  ~EncoderObject() override;
+
+  // A wrong call of this encoder: "MTL::Class::call: text".
+  void violation(std::string_view call, std::string_view text);
+  // False, with a violation, when the encoder can take no more commands.
+  bool can_encode(std::string_view call);
+  void end();
+
+  void push_group(const NS::String* name);
+  void pop_group();
+  void add_signpost(const NS::String* text);
+  void sample(std::string_view call, const SampleBufferObject* buffer, NS::UInteger index,
+              bool barrier);
+  // Fences order encoders; a barrier stands between all encoders, so only the argument is checked.
+  void fence(std::string_view call, FenceObject* fence);
+  // Checks that an object is there and of this device.
+  template <class T>
+  bool check_object(std::string_view call, const T* object, const char* kind);
+
+  Ref<CommandBufferObject> buffer;
+  Label label;
+
+ protected:
+  // Lets go of what was bound.
+  virtual void on_end() {}
+  CommandList& list() { return buffer->list(); }
+
+ private:
+  void stamp(std::string_view call, const PassAttachment& attachment, NS::UInteger index);
+  void wrong_device(std::string_view call, const char* kind);
+
+  const char* class_name_;
+  bool ended_ = false;
+  bool failed_ = false;
+  std::vector<PassAttachment> attachments_;
+  size_t groups_ = 0;
+  std::vector<Ref<StringObject>> signposts_;
+};
+
+template <class T>
+bool EncoderObject::check_object(std::string_view call, const T* object, const char* kind) {
+  if (!object) {
+    violation(call, std::string("null ") + kind + ", expected one");
+    return false;
+  }
+  if (object->device.get() != &buffer->device()) {
+    wrong_device(call, kind);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace mlxn::rt

@@ -1,0 +1,27 @@
+// The executors of this build, by name. metal/exec/registry.cpp lists them; nothing else in the run
+// time knows one by name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "metal/rt/executor.h"
+
+namespace mlxn::rt {
+
+struct ExecutorOptions {
+  uint32_t worker_count = 0;  // 0: the executor chooses
+  bool dispatch_sampling = true;
+};
+
+struct ExecutorEntry {
+  const char* name;
+  bool real;  // runs kernels: listed by MTL::CopyAllDevices
+  Result<std::unique_ptr<Executor>> (*create)(const ExecutorOptions& options);
+};
+
+// The first one is the default.
+const std::vector<ExecutorEntry>& executors();
+
+}  // namespace mlxn::rt

@@ -1,0 +1,208 @@
+// Libraries: indexing source, looking functions up, compiling them.
+#include "metal/rt/library.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "metal/msl/module.h"
+#include "metal/rt/validation.h"
+#include "mlxn/base/strings.h"
+
+namespace mlxn::rt {
+namespace {
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+// Without a compiler every identifier of the source may be a function.
+msl::LibraryInfo identifiers_of(std::string_view source) {
+  msl::LibraryInfo info;
+  std::set<std::string_view> seen;
+  for (size_t at = 0; at < source.size();) {
+    if (!is_word(source[at])) {
+      ++at;
+      continue;
+    }
+    size_t end = at;
+    while (end < source.size() && is_word(source[end])) ++end;
+    const std::string_view word = source.substr(at, end - at);
+    if (!std::isdigit(static_cast<unsigned char>(word[0])) && seen.insert(word).second) {
+      info.functions.push_back({std::string(word), {}});
+    }
+    at = end;
+  }
+  return info;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replace = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+// "; did you mean 'a' or 'b'?" for names close to a wrong one.
+std::string suggestions(const msl::LibraryInfo& info, std::string_view name) {
+  constexpr size_t kMost = 3, kLongest = 200;
+  if (name.size() > kLongest) return "";
+  std::vector<std::pair<size_t, std::string_view>> near;
+  for (const auto& function : info.functions) {
+    if (function.name.size() > kLongest) continue;
+    const size_t distance = edit_distance(name, function.name);
+    if (distance <= 1 + name.size() / 3) near.emplace_back(distance, function.name);
+  }
+  std::sort(near.begin(), near.end());
+  if (near.size() > kMost) near.resize(kMost);
+  std::string out;
+  for (auto& [distance, candidate] : near)
+    out += str(out.empty() ? "" : " or ", "'", candidate, "'");
+  return out.empty() ? out : "; did you mean " + out + "?";
+}
+
+std::string describe(const msl::ConstantValue& value) {
+  return value.name.empty() ? str("index ", value.index) : str("name '", value.name, "'");
+}
+
+bool names(const msl::ConstantValue& value, const msl::FunctionConstant& constant) {
+  return value.name.empty() ? value.index == constant.index : value.name == constant.name;
+}
+
+}  // namespace
+
+Result<Ref<LibraryObject>> LibraryObject::create(DeviceObject* device, std::string source,
+                                                 const msl::CompileOptions& options) {
+  auto library = make<LibraryObject>();
+  library->device = Ref(device);
+  library->source = std::move(source);
+  library->options = options;
+  if (!device->info().compiles) {
+    library->info = std::make_shared<msl::LibraryInfo>(identifiers_of(library->source));
+    return library;
+  }
+  library->key_ = library_key(library->source, options);
+  MLXN_ASSIGN(library->info,
+              device->cache().library_info(library->key_, [&]() -> Result<msl::LibraryInfo> {
+                MLXN_ASSIGN(const msl::Library* compiled, library->compiled());
+                return compiled->info();
+              }));
+  return library;
+}
+
+Result<const msl::Library*> LibraryObject::compiled() {
+  std::lock_guard lock(mutex_);
+  if (!compiled_) {
+    MLXN_ASSIGN(const msl::Compiler* compiler, msl::compiler());
+    MLXN_ASSIGN(compiled_, compiler->create_library(source, options));
+  }
+  return const_cast<const msl::Library*>(compiled_.get());
+}
+
+const msl::FunctionInfo* LibraryObject::find(std::string_view name) const {
+  for (const auto& function : info->functions) {
+    if (function.name == name) return &function;
+  }
+  return nullptr;
+}
+
+// Values that no function of the library knows are wrong; values of other functions are ignored.
+Status LibraryObject::check_constants(const msl::FunctionInfo& function,
+                                      const ConstantValuesObject& values) const {
+  if (!values.problem.empty()) return Error(ErrorCode::kInvalidArgument, values.problem);
+  if (!device->info().compiles) return {};
+  for (const msl::ConstantValue& value : values.values) {
+    const msl::FunctionConstant* known = nullptr;
+    auto look = [&](const msl::FunctionInfo& one) {
+      for (const auto& constant : one.constants) {
+        if (!known && names(value, constant)) known = &constant;
+      }
+    };
+    look(function);
+    for (const auto& other : info->functions) look(other);
+    if (!known) {
+      return Error(ErrorCode::kFunctionNotFound,
+                   str("the library has no function constant with ", describe(value)));
+    }
+    if (known->type != value.type) {
+      return Error(ErrorCode::kInvalidArgument,
+                   str("function constant '", known->name, "' (index ", known->index,
+                       ") was given a value of type ", type_name(value.type), ", expected ",
+                       type_name(known->type)));
+    }
+  }
+  for (const msl::FunctionConstant& constant : function.constants) {
+    const bool given = std::any_of(values.values.begin(), values.values.end(),
+                                   [&](auto& value) { return names(value, constant); });
+    if (constant.required && !given) {
+      return Error(
+          ErrorCode::kInvalidArgument,
+          str("function '", function.name, "' needs a value for function constant '", constant.name,
+              "' (index ", constant.index, ", type ", type_name(constant.type), ")"));
+    }
+  }
+  return {};
+}
+
+Result<Ref<FunctionObject>> LibraryObject::function(const std::string& name,
+                                                    const ConstantValuesObject* values) {
+  const msl::FunctionInfo* found = find(name);
+  if (!found) {
+    return Error(ErrorCode::kFunctionNotFound,
+                 str("the library has no function '", name, "' among its ", info->functions.size(),
+                     suggestions(*info, name)));
+  }
+  if (values) MLXN_TRY(check_constants(*found, *values));
+  auto function = make<FunctionObject>();
+  function->library = Ref(this);
+  function->name = make_string(name);
+  function->info = found;
+  if (!values) return function;
+  for (const msl::ConstantValue& value : values->values) {
+    for (const msl::FunctionConstant& constant : found->constants) {
+      if (names(value, constant)) function->constants.push_back(value);
+    }
+  }
+  return function;
+}
+
+Result<std::shared_ptr<const msl::Image>> LibraryObject::compile(
+    const std::string& name, const std::vector<msl::ConstantValue>& constants) {
+  if (!device->info().compiles) {
+    auto image = std::make_shared<msl::Image>();
+    image->kernels.emplace_back().name = name;
+    return std::shared_ptr<const msl::Image>(std::move(image));
+  }
+  msl::CompileRequest request;
+  request.entry_points = {name};
+  request.constants = constants;
+  request.target = device->info().target;
+  request.forced_tier = device->options().forced_tier;
+  return device->cache().image(image_key(key_, request), [&]() -> Result<msl::Image> {
+    MLXN_ASSIGN(const msl::Library* library, compiled());
+    return library->compile(request);
+  });
+}
+
+Ref<ErrorObject> library_error(std::string_view call, const Error& error) {
+  MTL::LibraryError code = MTL::LibraryErrorInternal;
+  switch (error.code()) {
+    case ErrorCode::kCompileFailed:
+    case ErrorCode::kInvalidArgument: code = MTL::LibraryErrorCompileFailure; break;
+    case ErrorCode::kFunctionNotFound: code = MTL::LibraryErrorFunctionNotFound; break;
+    case ErrorCode::kIo: code = MTL::LibraryErrorFileNotFound; break;
+    case ErrorCode::kUnsupported:
+    case ErrorCode::kCorruptData: code = MTL::LibraryErrorUnsupported; break;
+    default: break;
+  }
+  return make_error(kLibraryErrorDomain, code, str(call, ": ", error.message()));
+}
+
+}  // namespace mlxn::rt

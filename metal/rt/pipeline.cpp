@@ -1,0 +1,261 @@
+// Compute pipelines: creation from functions and descriptors, and their public face.
+#include "metal/rt/pipeline.h"
+
+#include <algorithm>
+
+#include "metal/rt/reflection.h"
+#include "metal/rt/validation.h"
+#include "mlxn/base/strings.h"
+
+namespace mlxn::rt {
+namespace {
+
+Status check_descriptor(const DeviceObject& device, const PipelineDescriptorObject& descriptor) {
+  if (!descriptor.computeFunction) {
+    return Error(ErrorCode::kInvalidArgument, "no compute function, expected one");
+  }
+  if (descriptor.computeFunction->library->device.get() != &device) {
+    return Error(ErrorCode::kInvalidArgument, "the function belongs to another device");
+  }
+  if (descriptor.supportIndirectCommandBuffers) {
+    return Error(ErrorCode::kUnsupported, "indirect command buffers are not available");
+  }
+  const uint64_t most = device.info().max_threads_per_threadgroup;
+  if (descriptor.maxTotalThreadsPerThreadgroup > most) {
+    return Error(ErrorCode::kOutOfRange,
+                 str("maxTotalThreadsPerThreadgroup ", descriptor.maxTotalThreadsPerThreadgroup,
+                     ", expected at most ", most));
+  }
+  return {};
+}
+
+// Constants that have no value although the kernel needs them.
+Status check_specialised(const FunctionObject& function) {
+  if (!function.library->device->info().compiles) return {};
+  for (const msl::FunctionConstant& constant : function.info->constants) {
+    const bool given =
+        std::any_of(function.constants.begin(), function.constants.end(), [&](auto& value) {
+          return value.name.empty() ? value.index == constant.index : value.name == constant.name;
+        });
+    if (constant.required && !given) {
+      return Error(ErrorCode::kInvalidArgument,
+                   str("function '", function.info->name, "' has no value for function constant '",
+                       constant.name, "' (index ", constant.index,
+                       "); create it with FunctionConstantValues"));
+    }
+  }
+  return {};
+}
+
+Size3 to_size3(MTL::Size size) {
+  return {size.width, size.height, size.depth};
+}
+
+Size3 required_threads(const PipelineDescriptorObject& descriptor, const msl::Kernel& kernel) {
+  if (kernel.required_threads[0] != 0) {
+    return {kernel.required_threads[0], kernel.required_threads[1], kernel.required_threads[2]};
+  }
+  const Size3 own = to_size3(descriptor.requiredThreadsPerThreadgroup);
+  return own.x != 0 ? own : to_size3(descriptor.computeFunction->library->required_threads);
+}
+
+}  // namespace
+
+Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
+                                            const PipelineDescriptorObject& descriptor) {
+  MLXN_TRY(check_descriptor(*device, descriptor));
+  const FunctionObject& function = *descriptor.computeFunction;
+  MLXN_TRY(check_specialised(function));
+  const std::string& name = function.info->name;
+  MLXN_ASSIGN(const auto image, function.library->compile(name, function.constants));
+  MLXN_ASSIGN(auto loaded, device->executor().load(*image, name));
+  auto pipeline = make<PipelineObject>();
+  pipeline->device = Ref(device);
+  pipeline->label = descriptor.label;
+  pipeline->pipeline = std::move(loaded);
+  const msl::Kernel& kernel = pipeline->kernel();
+  NS::UInteger most = kernel.max_total_threads;
+  for (NS::UInteger limit :
+       {descriptor.maxTotalThreadsPerThreadgroup, function.library->max_threads}) {
+    if (limit != 0) most = std::min(most, limit);
+  }
+  pipeline->maxTotalThreadsPerThreadgroup = most;
+  pipeline->required = required_threads(descriptor, kernel);
+  pipeline->whole_simdgroups = descriptor.threadGroupSizeIsMultipleOfThreadExecutionWidth;
+  pipeline->reflection = make<PipelineReflectionObject>();
+  pipeline->reflection->arguments = make_arguments(kernel);
+  pipeline->reflection->bindings = make_bindings(kernel);
+  return pipeline;
+}
+
+namespace {
+
+constexpr const char* kCall = "MTL::Device::newComputePipelineState";
+
+Ref<PipelineDescriptorObject> descriptor_of(const MTL::Function* function) {
+  auto descriptor = make<PipelineDescriptorObject>();
+  descriptor->computeFunction = Ref(impl(function));
+  return descriptor;
+}
+
+Result<Ref<PipelineObject>> create(DeviceObject* device,
+                                   const PipelineDescriptorObject* descriptor) {
+  if (!descriptor) return Error(ErrorCode::kInvalidArgument, "null descriptor, expected one");
+  return create_pipeline(device, *descriptor);
+}
+
+MTL::ComputePipelineState* create_now(DeviceObject* device,
+                                      const PipelineDescriptorObject* descriptor,
+                                      const MTL::AutoreleasedComputePipelineReflection* reflection,
+                                      NS::Error** error) {
+  if (!device) return nullptr;
+  auto pipeline = create(device, descriptor);
+  if (!pipeline) {
+    set_error(error, library_error(kCall, pipeline.error()));
+    return nullptr;
+  }
+  if (reflection) {  // an out-parameter, though metal-cpp declares it const
+    *const_cast<MTL::AutoreleasedComputePipelineReflection*>(reflection) =
+        autoreleased((*pipeline)->reflection);
+  }
+  return owned(std::move(*pipeline));
+}
+
+using Handler = MTL::NewComputePipelineStateWithReflectionCompletionHandlerFunction;
+
+void create_later(DeviceObject* device, Ref<PipelineDescriptorObject> descriptor, Handler handler) {
+  if (!device) return;
+  compile_worker().post([device = Ref(device), descriptor, handler = std::move(handler)] {
+    PoolScope pool;
+    auto pipeline = create(device.get(), descriptor.get());
+    if (!handler) return;
+    if (!pipeline) {
+      return handler(nullptr, nullptr, autoreleased(library_error(kCall, pipeline.error())));
+    }
+    auto reflection = (*pipeline)->reflection;
+    handler(autoreleased(std::move(*pipeline)), autoreleased(std::move(reflection)), nullptr);
+  });
+}
+
+}  // namespace
+}  // namespace mlxn::rt
+
+namespace MTL {
+
+using namespace mlxn::rt;
+
+MLXN_ALLOC(PipelineBufferDescriptor)
+MLXN_VALUE(PipelineBufferDescriptor, Mutability, mutability, setMutability)
+
+MLXN_ALLOC(PipelineBufferDescriptorArray)
+
+PipelineBufferDescriptor* PipelineBufferDescriptorArray::object(NS::UInteger bufferIndex) {
+  auto* self = impl(this);
+  if (!self) return nullptr;
+  if (bufferIndex >= self->items.size()) {
+    report("MTL::PipelineBufferDescriptorArray::object",
+           mlxn::str("index ", bufferIndex, ", expected less than ", self->items.size()));
+    return nullptr;
+  }
+  auto& item = self->items[bufferIndex];
+  if (!item) item = make<PipelineBufferObject>();
+  return api(item.get());
+}
+
+void PipelineBufferDescriptorArray::setObject(const PipelineBufferDescriptor* buffer,
+                                              NS::UInteger bufferIndex) {
+  if (auto* target = object(bufferIndex)) {
+    target->setMutability(buffer ? buffer->mutability() : MutabilityDefault);
+  }
+}
+
+MLXN_ALLOC(ComputePipelineReflection)
+MLXN_OBJECT_GETTER(ComputePipelineReflection, NS::Array, arguments)
+MLXN_OBJECT_GETTER(ComputePipelineReflection, NS::Array, bindings)
+
+MLXN_ALLOC(ComputePipelineDescriptor)
+MLXN_LABEL(ComputePipelineDescriptor, label, setLabel)
+MLXN_OBJECT(ComputePipelineDescriptor, Function, computeFunction, setComputeFunction)
+MLXN_OBJECT_GETTER(ComputePipelineDescriptor, PipelineBufferDescriptorArray, buffers)
+MLXN_VALUE(ComputePipelineDescriptor, bool, threadGroupSizeIsMultipleOfThreadExecutionWidth,
+           setThreadGroupSizeIsMultipleOfThreadExecutionWidth)
+MLXN_VALUE(ComputePipelineDescriptor, NS::UInteger, maxTotalThreadsPerThreadgroup,
+           setMaxTotalThreadsPerThreadgroup)
+MLXN_VALUE(ComputePipelineDescriptor, Size, requiredThreadsPerThreadgroup,
+           setRequiredThreadsPerThreadgroup)
+MLXN_VALUE(ComputePipelineDescriptor, bool, supportIndirectCommandBuffers,
+           setSupportIndirectCommandBuffers)
+MLXN_VALUE(ComputePipelineDescriptor, ShaderValidation, shaderValidation, setShaderValidation)
+
+void ComputePipelineDescriptor::reset() {
+  if (auto* self = impl(this)) *self = *make<PipelineDescriptorObject>();
+}
+
+MLXN_OBJECT_GETTER(ComputePipelineState, Device, device)
+MLXN_LABEL_GETTER(ComputePipelineState, label)
+MLXN_GETTER(ComputePipelineState, NS::UInteger, maxTotalThreadsPerThreadgroup)
+MLXN_OBJECT_GETTER(ComputePipelineState, ComputePipelineReflection, reflection)
+NS::UInteger ComputePipelineState::threadExecutionWidth() const {
+  return impl(this) ? MSL_SIMD_WIDTH : 0;
+}
+bool ComputePipelineState::supportIndirectCommandBuffers() const {
+  return false;
+}
+ShaderValidation ComputePipelineState::shaderValidation() const {
+  return ShaderValidationDefault;
+}
+ResourceID ComputePipelineState::gpuResourceID() const {
+  return {reinterpret_cast<uintptr_t>(this)};
+}
+
+NS::UInteger ComputePipelineState::staticThreadgroupMemoryLength() const {
+  auto* self = impl(this);
+  return self ? self->kernel().static_threadgroup_bytes : 0;
+}
+
+Size ComputePipelineState::requiredThreadsPerThreadgroup() const {
+  auto* self = impl(this);
+  return self ? Size(self->required.x, self->required.y, self->required.z) : Size(0, 0, 0);
+}
+
+ComputePipelineState* Device::newComputePipelineState(const Function* computeFunction,
+                                                      NS::Error** error) {
+  return create_now(impl(this), descriptor_of(computeFunction).get(), nullptr, error);
+}
+
+ComputePipelineState* Device::newComputePipelineState(
+    const Function* computeFunction, PipelineOption,
+    const AutoreleasedComputePipelineReflection* reflection, NS::Error** error) {
+  return create_now(impl(this), descriptor_of(computeFunction).get(), reflection, error);
+}
+
+ComputePipelineState* Device::newComputePipelineState(
+    const ComputePipelineDescriptor* descriptor, PipelineOption,
+    const AutoreleasedComputePipelineReflection* reflection, NS::Error** error) {
+  return create_now(impl(this), impl(descriptor), reflection, error);
+}
+
+void Device::newComputePipelineState(
+    const Function* computeFunction,
+    const NewComputePipelineStateCompletionHandlerFunction& completionHandler) {
+  create_later(impl(this), descriptor_of(computeFunction),
+               [completionHandler](ComputePipelineState* state, ComputePipelineReflection*,
+                                   NS::Error* error) {
+                 if (completionHandler) completionHandler(state, error);
+               });
+}
+
+void Device::newComputePipelineState(
+    const Function* computeFunction, PipelineOption,
+    const NewComputePipelineStateWithReflectionCompletionHandlerFunction& completionHandler) {
+  create_later(impl(this), descriptor_of(computeFunction), completionHandler);
+}
+
+void Device::newComputePipelineState(
+    const ComputePipelineDescriptor* descriptor, PipelineOption,
+    const NewComputePipelineStateWithReflectionCompletionHandlerFunction& completionHandler) {
+  create_later(impl(this), descriptor ? make<PipelineDescriptorObject>(*impl(descriptor)) : nullptr,
+               completionHandler);
+}
+
+}  // namespace MTL

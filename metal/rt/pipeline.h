@@ -1,0 +1,70 @@
+// Compute pipelines, their descriptor and reflection.
+#pragma once
+
+#include <array>
+
+#include "metal/rt/library.h"
+#include "metal/rt/resource.h"
+
+MLXN_RT_OBJECT(MTL::ComputePipelineState, PipelineObject)
+MLXN_RT_OBJECT(MTL::ComputePipelineDescriptor, PipelineDescriptorObject)
+MLXN_RT_OBJECT(MTL::ComputePipelineReflection, PipelineReflectionObject)
+MLXN_RT_OBJECT(MTL::PipelineBufferDescriptor, PipelineBufferObject)
+MLXN_RT_OBJECT(MTL::PipelineBufferDescriptorArray, PipelineBufferArrayObject)
+
+namespace mlxn::rt {
+
+class PipelineBufferObject : public Object {
+ public:
+  using Api = MTL::PipelineBufferDescriptor;
+  MLXN_CLONEABLE(PipelineBufferObject)
+  MTL::Mutability mutability = MTL::MutabilityDefault;
+};
+
+class PipelineBufferArrayObject : public Object {
+ public:
+  using Api = MTL::PipelineBufferDescriptorArray;
+  MLXN_CLONEABLE(PipelineBufferArrayObject)
+  std::array<Ref<PipelineBufferObject>, MSL_MAX_BUFFERS> items;
+};
+
+class PipelineDescriptorObject : public Object {
+ public:
+  using Api = MTL::ComputePipelineDescriptor;
+  PipelineDescriptorObject() : buffers(make<PipelineBufferArrayObject>()) {}
+  MLXN_CLONEABLE(PipelineDescriptorObject)
+
+  Label label;
+  Ref<FunctionObject> computeFunction;
+  Ref<PipelineBufferArrayObject> buffers;
+  bool threadGroupSizeIsMultipleOfThreadExecutionWidth = false;
+  NS::UInteger maxTotalThreadsPerThreadgroup = 0;  // 0: no limit of its own
+  MTL::Size requiredThreadsPerThreadgroup = {0, 0, 0};
+  bool supportIndirectCommandBuffers = false;
+  MTL::ShaderValidation shaderValidation = MTL::ShaderValidationDefault;
+};
+
+class PipelineReflectionObject : public Object {
+ public:
+  using Api = MTL::ComputePipelineReflection;
+  Ref<ArrayObject> arguments = make<ArrayObject>();
+  Ref<ArrayObject> bindings = make<ArrayObject>();
+};
+
+class PipelineObject : public AllocationObject {
+ public:
+  using Api = MTL::ComputePipelineState;
+  uint64_t allocated_size() const override { return 0; }
+  const msl::Kernel& kernel() const { return pipeline->kernel; }
+
+  std::shared_ptr<const Pipeline> pipeline;
+  Ref<PipelineReflectionObject> reflection;
+  NS::UInteger maxTotalThreadsPerThreadgroup = 0;
+  Size3 required = {0, 0, 0};
+  bool whole_simdgroups = false;  // the threadgroup size must be a multiple of 32
+};
+
+Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
+                                            const PipelineDescriptorObject& descriptor);
+
+}  // namespace mlxn::rt

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "metal/rt/device.h"
+#include "metal/rt/property.h"
+
+MLXN_RT_OBJECT(MTL::ResidencySetDescriptor, ResidencySetDescriptorObject)
+MLXN_RT_OBJECT(MTL::ResidencySet, ResidencySetObject)
+
+namespace mlxn::rt {
+
+class AllocationObject;
+
+class ResidencySetDescriptorObject : public Object {
+ public:
+  using Api = MTL::ResidencySetDescriptor;
+  MLXN_CLONEABLE(ResidencySetDescriptorObject)
+  Label label;
+  NS::UInteger initialCapacity = 0;
+};
+
+// All memory is resident here; the set keeps its allocations alive and answers for their number and
+// size. Additions and removals count from commit on.
+class ResidencySetObject : public Object {
+ public:
+  using Api = MTL::ResidencySet;
+  using List = std::vector<Ref<AllocationObject>>;
+
+  void add(AllocationObject* allocation);
+  void remove(AllocationObject* allocation);
+  void remove_all();
+  void commit();
+  List committed() const;
+  bool contains(const AllocationObject* allocation) const;
+
+  Ref<DeviceObject> device;
+  Label label;
+
+ private:
+  mutable std::mutex mutex_;
+  List pending_, committed_;
+};
+
+// The sets attached to a queue or command buffer.
+class ResidencyList {
+ public:
+  void add(const char* call, const MTL::ResidencySet* const sets[], NS::UInteger count);
+  void remove(const MTL::ResidencySet* const sets[], NS::UInteger count);
+
+ private:
+  std::mutex mutex_;
+  std::vector<Ref<ResidencySetObject>> sets_;
+};
+
+}  // namespace mlxn::rt
