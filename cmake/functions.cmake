@@ -21,7 +21,7 @@ function(mlxn_target target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter -Werror=unused-result)
 endfunction()
 
-# mlxn_library(name SOURCES...): a static library of one folder; all sources found beside the
+# mlxn_folder_library(name): a static library of one folder; all sources found beside the
 # CMakeLists.txt that calls it.
 function(mlxn_folder_library target)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -29,7 +29,7 @@ function(mlxn_folder_library target)
   mlxn_target(${target})
 endfunction()
 
-# mlxn_tests(name LIBS...): one GoogleTest binary from all *_test.cpp of the calling folder.
+# mlxn_folder_tests(name LIBS...): one GoogleTest binary from all *_test.cpp of the calling folder.
 function(mlxn_folder_tests target)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(NOT sources)
@@ -40,4 +40,8 @@ function(mlxn_folder_tests target)
   target_link_libraries(${target} PRIVATE ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES TIMEOUT 600)
+  if(target IN_LIST MLXN_SANITIZED_TESTS)
+    set_tests_properties(${target} PROPERTIES LABELS sanitized)
+    add_dependencies(sanitized_tests ${target})
+  endif()
 endfunction()

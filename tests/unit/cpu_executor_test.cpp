@@ -95,7 +95,7 @@ TEST_F(CpuTest, ThreadgroupMemoryIsGiven) {
 }
 
 TEST_F(CpuTest, BarriersOrderCommands) {
-  auto pipeline = load_loop("twice");
+  auto pipeline = load_loop("mirror");
   constexpr uint64_t kCount = 10000;
   std::vector<std::shared_ptr<rt::Memory>> buffers;
   for (int i = 0; i < 20; ++i) buffers.push_back(allocate(kCount * sizeof(float)));

@@ -38,6 +38,16 @@ ENTRY(twice) {
   }
 }
 
+// buffer[1][n - 1 - i] = buffer[0][i] * 2: what one dispatch writes last, the next one reads first.
+ENTRY(mirror) {
+  const float* in = d->buffer[0];
+  float* out = d->buffer[1];
+  FOR_THREADS {
+    unsigned long i = linear(d, g, x, y, z);
+    out[d->threads_per_grid[0] - 1 - i] = in[i] * 2;
+  }
+}
+
 static const float table[8] = {1, 2, 4, 8, 16, 32, 64, 128};
 static float scale = 3;
 static float zeroed[16];

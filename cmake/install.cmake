@@ -1,0 +1,30 @@
+# `cmake --install`: libraries, headers, find_package(mlxn) with mlxn::metal, and mlxn-metal.pc.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mlxn)
+set_target_properties(mlxn_metal PROPERTIES EXPORT_NAME metal VERSION ${PROJECT_VERSION}
+                                            SOVERSION ${PROJECT_VERSION_MAJOR})
+add_library(mlxn::metal ALIAS mlxn_metal)
+
+install(TARGETS mlxn_metal EXPORT mlxn_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+                                               COMPONENT metal NAMELINK_COMPONENT metal)
+install(TARGETS mlxn_msl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT metal)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/metal/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT metal)
+install(EXPORT mlxn_targets FILE mlxn_targets.cmake NAMESPACE mlxn:: DESTINATION ${package_dir}
+        COMPONENT metal)
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/mlxnConfig.cmake.in
+                              ${PROJECT_BINARY_DIR}/mlxnConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/mlxnConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+file(RELATIVE_PATH MLXN_PC_INCLUDE /${CMAKE_INSTALL_LIBDIR}/pkgconfig /${CMAKE_INSTALL_INCLUDEDIR})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/mlxn-metal.pc.in ${PROJECT_BINARY_DIR}/mlxn-metal.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/mlxnConfig.cmake ${PROJECT_BINARY_DIR}/mlxnConfigVersion.cmake
+        DESTINATION ${package_dir} COMPONENT metal)
+install(FILES ${PROJECT_BINARY_DIR}/mlxn-metal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+        COMPONENT metal)
+if(TARGET mslc)
+  install(TARGETS mslc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+endif()

@@ -1,0 +1,30 @@
+# Run by ctest: see CMakeLists.txt beside it. The prefix is moved after installation, so that nothing in
+# it may depend on where it was made.
+function(step)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  message("${output}")
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "failed (${code}): ${ARGN}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+set(prefix ${WORK}/moved)
+step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component metal)
+file(RENAME ${WORK}/prefix ${prefix})
+
+message("== find_package")
+step(${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK}/cmake -DCMAKE_PREFIX_PATH=${prefix}
+     -DCMAKE_CXX_COMPILER=${CXX})
+step(${CMAKE_COMMAND} --build ${WORK}/cmake)
+set(ENV{MLXN_CACHE_DIR} ${WORK}/cache)
+step(${WORK}/cmake/outside)
+
+message("== pkg-config")
+set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
+execute_process(COMMAND pkg-config --cflags --libs mlxn-metal OUTPUT_VARIABLE flags
+                COMMAND_ERROR_IS_FATAL ANY OUTPUT_STRIP_TRAILING_WHITESPACE)
+separate_arguments(flags UNIX_COMMAND "${flags}")
+step(${CXX} -std=c++17 ${SOURCE}/main.cpp ${flags} -o ${WORK}/outside)
+set(ENV{LD_LIBRARY_PATH} ${prefix}/${LIBDIR})
+step(${WORK}/outside)

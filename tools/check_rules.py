@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Checks rules that a text search can check: see CONTRIBUTING.md, section "Source rules"."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MAX_LINES = 800
+
+# (pattern, where it is forbidden, where it is allowed all the same, message)
+RULES = [
+    (r"\b(throw\b|try\s*\{|catch\s*\()", ("mlxn/", "metal/"), ("metal/msl/stdlib/",),
+     "the library reports failure by Result, not by exceptions"),
+    (r"(?<![\w.>:])(?:std::)?(abort|exit|_exit|quick_exit|terminate|assert)\s*\(", ("mlxn/", "metal/"),
+     ("metal/msl/stdlib/",), "the library never ends the process"),
+    (r"\bgetenv\s*\(", ("mlxn/", "metal/", "apps/", "bench/"), ("mlxn/base/settings.cpp",),
+     "only mlxn/base/settings.cpp reads the environment"),
+    (r"std::(format|expected)\b", ("mlxn/", "metal/", "apps/", "bench/", "tests/"), (),
+     "not in the standard library of GCC 12"),
+]
+COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"', re.S)
+
+
+def blank(match):
+    """Keeps line breaks, so that line numbers stay right."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def problems_of(name):
+    text = (ROOT / name).read_text(errors="replace")
+    lines = text.count("\n")
+    if lines > MAX_LINES:
+        yield f"{name}: {lines} lines, expected at most {MAX_LINES}"
+    if name.endswith((".h", ".hpp")) and not name.startswith("metal/msl/stdlib/"):
+        if "#pragma once" not in text:
+            yield f"{name}: no #pragma once"
+    code = COMMENT_OR_STRING.sub(blank, text)
+    for pattern, folders, exceptions, message in RULES:
+        if not name.startswith(folders) or name.startswith(exceptions):
+            continue
+        for match in re.finditer(pattern, code):
+            yield f"{name}:{code.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}: {message}"
+
+
+def main():
+    files = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.h", "*.hpp", "*.cpp", "*.c"],
+        cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    files = [f for f in files if (ROOT / f).is_file()]
+    problems = [p for name in files for p in problems_of(name)]
+    print("\n".join(problems), end="\n" if problems else "")
+    print(f"source rules: {len(files)} files, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
