@@ -4,42 +4,27 @@
 
 namespace metal {
 
-#define __MSL_C_ASSIGN(c) this->c = __msl_static_cast<T>(o.c)
-#define __MSL_PACKED_SHARED(N, pick)                                                        \
-  packed_vec() = default;                                                                   \
-  __MSL_MEMBER packed_vec(const vec<T, N>& o) : packed_vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {} \
-  template <class U>                                                                        \
-  explicit __MSL_MEMBER packed_vec(const vec<U, N>& o)                                      \
-      : packed_vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {}                                      \
-  template <class U>                                                                        \
-  explicit __MSL_MEMBER packed_vec(const packed_vec<U, N>& o)                               \
-      : packed_vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {}                                      \
-  template <class S, __MSL_IF(::__msl::is_component<S>)>                                    \
-  __MSL_MEMBER packed_vec(S s) : packed_vec(vec<T, N>(s)) {}                                \
-  template <class A, class B, class... C>                                                   \
-  __MSL_MEMBER packed_vec(const A& a, const B& b, const C&... c)                            \
-      : packed_vec(vec<T, N>(a, b, c...)) {}                                                \
-  __MSL_VEC_INDEX(pick)                                                                     \
-  __MSL_COLOURS_##N __MSL_SWIZZLES_##N
-
-template <class T>
-struct packed_vec<T, 2> {
-  T x, y;
-  __MSL_MEMBER packed_vec(T x, T y) : x(x), y(y) {}
-  __MSL_PACKED_SHARED(2, i == 0 ? x : y)
-};
-template <class T>
-struct packed_vec<T, 3> {
-  T x, y, z;
-  __MSL_MEMBER packed_vec(T x, T y, T z) : x(x), y(y), z(z) {}
-  __MSL_PACKED_SHARED(3, i == 0 ? x : i == 1 ? y : z)
-};
-template <class T>
-struct packed_vec<T, 4> {
-  T x, y, z, w;
-  __MSL_MEMBER packed_vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
-  __MSL_PACKED_SHARED(4, i == 0 ? x : i == 1 ? y : i == 2 ? z : w)
-};
+#define __MSL_PACKED(N)                                                                        \
+  template <class T>                                                                           \
+  struct packed_vec<T, N> : __msl_components<T, N> {                                           \
+    using Base = __msl_components<T, N>;                                                       \
+    using Base::Base;                                                                          \
+    packed_vec() = default;                                                                    \
+    __MSL_MEMBER packed_vec(const vec<T, N>& o) : Base(__MSL_EACH_##N(__MSL_C_CONVERT)) {}     \
+    template <class U>                                                                         \
+    explicit __MSL_MEMBER packed_vec(const vec<U, N>& o) : Base(__MSL_EACH_##N(__MSL_C_CONVERT)) {} \
+    template <class U>                                                                         \
+    explicit __MSL_MEMBER packed_vec(const packed_vec<U, N>& o)                                \
+        : Base(__MSL_EACH_##N(__MSL_C_CONVERT)) {}                                             \
+    __MSL_SCALARS1(S)                                                                          \
+    __MSL_MEMBER packed_vec(S s) : packed_vec(vec<T, N>(s)) {}                                 \
+    template <class A, class B, class... C>                                                    \
+    __MSL_MEMBER packed_vec(const A& a, const B& b, const C&... c)                             \
+        : packed_vec(vec<T, N>(a, b, c...)) {}                                                 \
+  };
+__MSL_PACKED(2)
+__MSL_PACKED(3)
+__MSL_PACKED(4)
 
 // Packed with packed and packed with scalar; packed with vec is found through vec's own operators.
 #define __MSL_PACKED_BINARY(op)                                                           \

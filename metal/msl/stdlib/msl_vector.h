@@ -136,80 +136,102 @@ struct packed_vec;
     return before;                                                                                \
   }
 
-// Indexing walks the components in memory, except while the compiler evaluates a constant.
-#define __MSL_VEC_INDEX(pick)                                          \
-  __MSL_MEMBER T& operator[](size_t i) {                               \
-    return __builtin_is_constant_evaluated() ? (pick) : (&x)[i];       \
-  }                                                                    \
-  __MSL_MEMBER const T& operator[](size_t i) const {                   \
-    return __builtin_is_constant_evaluated() ? (pick) : (&x)[i];       \
-  }
+// The components of a vector, under all their names; what vec and packed_vec share. Indexing walks them
+// in memory, except while the compiler evaluates a constant.
+template <class T, int N>
+struct __msl_components;
+#define __MSL_COMPONENTS(N, pick)                                  \
+  __msl_components() = default;                                    \
+  __MSL_MEMBER T& operator[](size_t i) {                           \
+    return __builtin_is_constant_evaluated() ? (pick) : (&x)[i];   \
+  }                                                                \
+  __MSL_MEMBER const T& operator[](size_t i) const {               \
+    return __builtin_is_constant_evaluated() ? (pick) : (&x)[i];   \
+  }                                                                \
+  __MSL_COLOURS_##N __MSL_SWIZZLES_##N
+template <class T>
+struct __msl_components<T, 2> {
+  T x, y;
+  __MSL_MEMBER __msl_components(T x, T y) : x(x), y(y) {}
+  __MSL_COMPONENTS(2, i == 0 ? x : y)
+};
+template <class T>
+struct __msl_components<T, 3> {
+  T x, y, z;
+  __MSL_MEMBER __msl_components(T x, T y, T z) : x(x), y(y), z(z) {}
+  __MSL_COMPONENTS(3, i == 0 ? x : i == 1 ? y : z)
+};
+template <class T>
+struct __msl_components<T, 4> {
+  T x, y, z, w;
+  __MSL_MEMBER __msl_components(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
+  __MSL_COMPONENTS(4, i == 0 ? x : i == 1 ? y : i == 2 ? z : w)
+};
 
-// What all sizes share: default and converting constructors, indexing, swizzles, operators.
-#define __MSL_VEC_SHARED(N, pick)                                                              \
+// What all sizes share: default and converting constructors, operators.
+#define __MSL_VEC_SHARED(N)                                                                    \
   vec() = default;                                                                             \
   template <class U>                                                                           \
   explicit __MSL_MEMBER vec(const vec<U, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {}      \
   __MSL_MEMBER vec(const packed_vec<T, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {}        \
   template <class U>                                                                           \
   explicit __MSL_MEMBER vec(const packed_vec<U, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {} \
-  __MSL_VEC_INDEX(pick)                                                                        \
-  __MSL_COLOURS_##N __MSL_SWIZZLES_##N __MSL_VEC_OPERATORS(N)
+  __MSL_VEC_OPERATORS(N)
 
+#define __MSL_SCALARS1(A) template <class A, __MSL_IF(::__msl::is_component<A>)>
 #define __MSL_SCALARS2(A, B) \
   template <class A, class B, __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>)>
 #define __MSL_TO(v) __msl_static_cast<T>(v)
 
 template <class T>
-struct alignas(2 * sizeof(T)) vec<T, 2> {
-  T x, y;
-  __MSL_MEMBER vec(T x, T y) : x(x), y(y) {}
-  template <class S, __MSL_IF(::__msl::is_component<S>)>
-  __MSL_MEMBER vec(S s) : x(__MSL_TO(s)), y(x) {}
+struct alignas(2 * sizeof(T)) vec<T, 2> : __msl_components<T, 2> {
+  using Base = __msl_components<T, 2>;
+  __MSL_MEMBER vec(T x, T y) : Base(x, y) {}
+  __MSL_SCALARS1(S)
+  __MSL_MEMBER vec(S s) : Base(__MSL_TO(s), __MSL_TO(s)) {}
   __MSL_SCALARS2(A, B)
-  __MSL_MEMBER vec(A x, B y) : x(__MSL_TO(x)), y(__MSL_TO(y)) {}
-  __MSL_VEC_SHARED(2, i == 0 ? x : y)
+  __MSL_MEMBER vec(A x, B y) : Base(__MSL_TO(x), __MSL_TO(y)) {}
+  __MSL_VEC_SHARED(2)
 };
 
 template <class T>
-struct alignas(4 * sizeof(T)) vec<T, 3> {
-  T x, y, z;
-  __MSL_MEMBER vec(T x, T y, T z) : x(x), y(y), z(z) {}
-  template <class S, __MSL_IF(::__msl::is_component<S>)>
-  __MSL_MEMBER vec(S s) : x(__MSL_TO(s)), y(x), z(x) {}
+struct alignas(4 * sizeof(T)) vec<T, 3> : __msl_components<T, 3> {
+  using Base = __msl_components<T, 3>;
+  __MSL_MEMBER vec(T x, T y, T z) : Base(x, y, z) {}
+  __MSL_SCALARS1(S)
+  __MSL_MEMBER vec(S s) : Base(__MSL_TO(s), __MSL_TO(s), __MSL_TO(s)) {}
   template <class A, class B, class C,
             __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>)>
-  __MSL_MEMBER vec(A x, B y, C z) : x(__MSL_TO(x)), y(__MSL_TO(y)), z(__MSL_TO(z)) {}
-  template <class S, __MSL_IF(::__msl::is_component<S>)>
-  __MSL_MEMBER vec(const vec<T, 2>& a, S z) : x(a.x), y(a.y), z(__MSL_TO(z)) {}
-  template <class S, __MSL_IF(::__msl::is_component<S>)>
-  __MSL_MEMBER vec(S x, const vec<T, 2>& a) : x(__MSL_TO(x)), y(a.x), z(a.y) {}
-  __MSL_VEC_SHARED(3, i == 0 ? x : i == 1 ? y : z)
+  __MSL_MEMBER vec(A x, B y, C z) : Base(__MSL_TO(x), __MSL_TO(y), __MSL_TO(z)) {}
+  __MSL_SCALARS1(S)
+  __MSL_MEMBER vec(const vec<T, 2>& a, S z) : Base(a.x, a.y, __MSL_TO(z)) {}
+  __MSL_SCALARS1(S)
+  __MSL_MEMBER vec(S x, const vec<T, 2>& a) : Base(__MSL_TO(x), a.x, a.y) {}
+  __MSL_VEC_SHARED(3)
 };
 
 template <class T>
-struct alignas(4 * sizeof(T)) vec<T, 4> {
-  T x, y, z, w;
-  __MSL_MEMBER vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
-  template <class S, __MSL_IF(::__msl::is_component<S>)>
-  __MSL_MEMBER vec(S s) : x(__MSL_TO(s)), y(x), z(x), w(x) {}
+struct alignas(4 * sizeof(T)) vec<T, 4> : __msl_components<T, 4> {
+  using Base = __msl_components<T, 4>;
+  __MSL_MEMBER vec(T x, T y, T z, T w) : Base(x, y, z, w) {}
+  __MSL_SCALARS1(S)
+  __MSL_MEMBER vec(S s) : Base(__MSL_TO(s), __MSL_TO(s), __MSL_TO(s), __MSL_TO(s)) {}
   template <class A, class B, class C, class D,
             __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>&&
                          ::__msl::is_component<D>)>
-  __MSL_MEMBER vec(A x, B y, C z, D w)
-      : x(__MSL_TO(x)), y(__MSL_TO(y)), z(__MSL_TO(z)), w(__MSL_TO(w)) {}
-  __MSL_MEMBER vec(const vec<T, 2>& a, const vec<T, 2>& b) : x(a.x), y(a.y), z(b.x), w(b.y) {}
+  __MSL_MEMBER vec(A x, B y, C z, D w) : Base(__MSL_TO(x), __MSL_TO(y), __MSL_TO(z), __MSL_TO(w)) {}
+  __MSL_MEMBER vec(const vec<T, 2>& a, const vec<T, 2>& b) : Base(a.x, a.y, b.x, b.y) {}
   __MSL_SCALARS2(A, B)
-  __MSL_MEMBER vec(const vec<T, 2>& a, A z, B w) : x(a.x), y(a.y), z(__MSL_TO(z)), w(__MSL_TO(w)) {}
+  __MSL_MEMBER vec(const vec<T, 2>& a, A z, B w) : Base(a.x, a.y, __MSL_TO(z), __MSL_TO(w)) {}
   __MSL_SCALARS2(A, B)
-  __MSL_MEMBER vec(A x, const vec<T, 2>& a, B w) : x(__MSL_TO(x)), y(a.x), z(a.y), w(__MSL_TO(w)) {}
+  __MSL_MEMBER vec(A x, const vec<T, 2>& a, B w) : Base(__MSL_TO(x), a.x, a.y, __MSL_TO(w)) {}
   __MSL_SCALARS2(A, B)
-  __MSL_MEMBER vec(A x, B y, const vec<T, 2>& a) : x(__MSL_TO(x)), y(__MSL_TO(y)), z(a.x), w(a.y) {}
-  template <class S, __MSL_IF(::__msl::is_component<S>)>
-  __MSL_MEMBER vec(const vec<T, 3>& a, S w) : x(a.x), y(a.y), z(a.z), w(__MSL_TO(w)) {}
-  template <class S, __MSL_IF(::__msl::is_component<S>)>
-  __MSL_MEMBER vec(S x, const vec<T, 3>& a) : x(__MSL_TO(x)), y(a.x), z(a.y), w(a.z) {}
-  __MSL_VEC_SHARED(4, i == 0 ? x : i == 1 ? y : i == 2 ? z : w)
+  __MSL_MEMBER vec(A x, B y, const vec<T, 2>& a) : Base(__MSL_TO(x), __MSL_TO(y), a.x, a.y) {}
+  __MSL_SCALARS1(S)
+  __MSL_MEMBER vec(const vec<T, 3>& a, S w) : Base(a.x, a.y, a.z, __MSL_TO(w)) {}
+  __MSL_SCALARS1(S)
+  __MSL_MEMBER vec(S x, const vec<T, 3>& a) : Base(__MSL_TO(x), a.x, a.y, a.z) {}
+  __MSL_VEC_SHARED(4)
 };
 
 }  // namespace metal
