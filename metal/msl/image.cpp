@@ -197,15 +197,20 @@ Result<T> read(const std::vector<uint8_t>& bytes, uint32_t magic, const char* wh
 
 }  // namespace
 
-std::vector<uint8_t> serialize(const Image& image) { return write(image, kImageMagic); }
-std::vector<uint8_t> serialize(const LibraryInfo& info) { return write(info, kLibraryMagic); }
+std::vector<uint8_t> serialize(const Image& image) {
+  return write(image, kImageMagic);
+}
+std::vector<uint8_t> serialize(const LibraryInfo& info) {
+  return write(info, kLibraryMagic);
+}
 
 Result<Image> parse_image(const std::vector<uint8_t>& bytes) {
   MLXN_ASSIGN(Image image, read<Image>(bytes, kImageMagic, "kernel image"));
   for (const Kernel& kernel : image.kernels) {
     if (kernel.tier != Tier::kWorkItemLoop && kernel.tier != Tier::kCoroutine) {
-      return Error(ErrorCode::kCorruptData, str("kernel image: ", kernel.name, " has tier ",
-                                                static_cast<int>(kernel.tier), ", expected 0 or 3"));
+      return Error(ErrorCode::kCorruptData,
+                   str("kernel image: ", kernel.name, " has tier ", static_cast<int>(kernel.tier),
+                       ", expected 0 or 3"));
     }
   }
   return image;

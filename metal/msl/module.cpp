@@ -18,7 +18,8 @@ constexpr const char* kModuleSymbol = "mlxn_msl_compiler";
 // Folder of the binary this code is part of, with a slash at its end; empty when unknown.
 std::string own_folder() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&code_version), &info) == 0 || !info.dli_fname) return {};
+  if (dladdr(reinterpret_cast<const void*>(&code_version), &info) == 0 || !info.dli_fname)
+    return {};
   std::string path = info.dli_fname;
   size_t slash = path.rfind('/');
   return slash == std::string::npos ? std::string("./") : path.substr(0, slash + 1);
@@ -31,8 +32,8 @@ Result<std::string> find_module() {
     if (access(path.c_str(), R_OK) == 0) return path;
   }
   return Error(ErrorCode::kUnsupported,
-               str("the MSL compiler ", kModuleFile, " lies neither in ", folder, " nor in ", folder,
-                   "../lib/; set MLXN_MSL_MODULE to its path"));
+               str("the MSL compiler ", kModuleFile, " lies neither in ", folder, " nor in ",
+                   folder, "../lib/; set MLXN_MSL_MODULE to its path"));
 }
 
 Result<const Compiler*> load_module() {
@@ -55,7 +56,9 @@ Result<const Compiler*> load_module() {
 
 }  // namespace
 
-std::string code_version() { return MLXN_MSL_CODE_VERSION; }
+std::string code_version() {
+  return MLXN_MSL_CODE_VERSION;
+}
 
 Result<const Compiler*> compiler() {
   static std::mutex mutex;

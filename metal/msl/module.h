@@ -6,9 +6,9 @@
 
 namespace mlxn::msl {
 
-// The version of generated code: tool chain, shim and lowering. Known without loading the module, so
-// that cache look-ups need no LLVM. The build makes it from the LLVM version and a hash of all sources
-// of metal/msl, so any change of compiler or shim changes it.
+// The version of generated code: tool chain, shim and lowering. Known without loading the module,
+// so that cache look-ups need no LLVM. The build makes it from the LLVM version and a hash of all
+// sources of metal/msl, so any change of compiler or shim changes it.
 std::string code_version();
 
 // Loads the compiler module on first call (thread-safe) and keeps it for the life of the process.

@@ -39,7 +39,9 @@ struct Header {
 };
 static_assert(sizeof(Header) == 48);
 
-Digest to_digest(XXH128_hash_t hash) { return {hash.high64, hash.low64}; }
+Digest to_digest(XXH128_hash_t hash) {
+  return {hash.high64, hash.low64};
+}
 
 class File {
  public:
@@ -125,7 +127,7 @@ std::optional<std::vector<uint8_t>> CacheStore::read(const Digest& digest, std::
   if (folder_.empty()) return std::nullopt;
   const std::string path = path_of(digest);
   File file(path, O_RDONLY);
-  struct stat status {};
+  struct stat status{};
   // Code is taken only from files that this user or root wrote.
   if (!file.is_open() || fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode) ||
       (status.st_uid != geteuid() && status.st_uid != 0)) {
@@ -147,12 +149,14 @@ std::optional<std::vector<uint8_t>> CacheStore::read(const Digest& digest, std::
     return std::nullopt;
   }
   body->erase(body->begin(), body->begin() + static_cast<std::ptrdiff_t>(header.key_bytes));
-  if (std::time(nullptr) - status.st_mtime > kTouchAfterSeconds) futimens(file.descriptor(), nullptr);
+  if (std::time(nullptr) - status.st_mtime > kTouchAfterSeconds)
+    futimens(file.descriptor(), nullptr);
   ++counters_.hits;
   return body;
 }
 
-void CacheStore::write(const Digest& digest, std::string_view key, const std::vector<uint8_t>& data) {
+void CacheStore::write(const Digest& digest, std::string_view key,
+                       const std::vector<uint8_t>& data) {
   const uint64_t total = sizeof(Header) + key.size() + data.size();
   if (folder_.empty() || total > std::min(max_bytes_, kMaxEntryBytes)) return;
   if (!prepare_folder() || !write_file(path_of(digest), key, data)) {
@@ -172,7 +176,7 @@ bool CacheStore::prepare_folder() {
   if (folder_ready_) return true;
   std::error_code error;
   fs::create_directories(folder_, error);
-  struct stat status {};
+  struct stat status{};
   if (stat(folder_.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
     complain(str("cannot make the folder: ", error ? error.message() : std::strerror(errno)));
     return false;
@@ -217,12 +221,12 @@ bool CacheStore::write_file(const std::string& path, std::string_view key,
 
 void CacheStore::complain(const std::string& what) {
   if (complained_.exchange(true)) return;
-  log(LogLevel::kWarning,
-      str("cannot keep compiled kernels in ", folder_, ": ", what, "; they are compiled each time"));
+  log(LogLevel::kWarning, str("cannot keep compiled kernels in ", folder_, ": ", what,
+                              "; they are compiled each time"));
 }
 
-// Looks at the folder before the first decision and then once in a while, since other processes write
-// there too.
+// Looks at the folder before the first decision and then once in a while, since other processes
+// write there too.
 void CacheStore::account(uint64_t written) {
   std::lock_guard lock(size_mutex_);
   size_estimate_ += written;
@@ -242,13 +246,14 @@ void CacheStore::evict() {
   std::error_code error;
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename();
-    struct stat status {};
+    struct stat status{};
     if (stat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     if (name.starts_with(kTemporaryPrefix)) {
       if (now - status.st_mtime > kAbandonedAfterSeconds) unlink(it->path().c_str());
     } else if (name.ends_with(kSuffix)) {
       const auto size = static_cast<uint64_t>(status.st_size);
-      entries.push_back({it->path(), size, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec});
+      entries.push_back(
+          {it->path(), size, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec});
       total += size;
     }
   }

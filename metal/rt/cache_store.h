@@ -20,9 +20,10 @@ struct Digest {
 
 Digest digest_of(std::string_view text, uint64_t seed = 0);
 
-// An entry is one file: a header with magic, version, sizes and a checksum, then the full text of the
-// key, then the data. It appears under its name complete or not at all. Nothing here fails: trouble with
-// the disk is counted, told once in the log, and costs no more than the time to make the data again.
+// An entry is one file: a header with magic, version, sizes and a checksum, then the full text of
+// the key, then the data. It appears under its name complete or not at all. Nothing here fails:
+// trouble with the disk is counted, told once in the log, and costs no more than the time to make
+// the data again.
 class CacheStore {
  public:
   struct Counters {
@@ -34,7 +35,8 @@ class CacheStore {
 
   // The data stored for `key`, if it is there and whole. A damaged entry is removed.
   std::optional<std::vector<uint8_t>> read(const Digest& digest, std::string_view key);
-  // Replaces the entry. Afterwards removes the least recently used ones if the folder grew too large.
+  // Replaces the entry. Afterwards removes the least recently used ones if the folder grew too
+  // large.
   void write(const Digest& digest, std::string_view key, const std::vector<uint8_t>& data);
   // Removes an entry whose data turned out to be useless.
   void remove(const Digest& digest);
@@ -55,7 +57,7 @@ class CacheStore {
   std::atomic<bool> complained_{false};
   std::atomic<bool> folder_ready_{false};
   std::mutex size_mutex_;
-  uint64_t size_estimate_ = 0;        // what the last look at the folder found, plus own writes
+  uint64_t size_estimate_ = 0;  // what the last look at the folder found, plus own writes
   uint64_t written_since_look_ = 0;
   bool looked_ = false;
 };

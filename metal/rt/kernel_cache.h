@@ -1,5 +1,5 @@
-// Compiled kernels and library descriptions, kept in memory and on disk, so that a program whose kernels
-// have been compiled once never loads the compiler again.
+// Compiled kernels and library descriptions, kept in memory and on disk, so that a program whose
+// kernels have been compiled once never loads the compiler again.
 #pragma once
 
 #include <atomic>
@@ -25,15 +25,16 @@ struct CacheKey {
 // Key of a library: source, options and msl::code_version().
 CacheKey library_key(std::string_view source, const msl::CompileOptions& options);
 
-// Key of compiled code: the library (by two independent 128-bit hashes and its length, so that entries do
-// not repeat the source), entry points, constants, target and the request's other fields.
+// Key of compiled code: the library (by two independent 128-bit hashes and its length, so that
+// entries do not repeat the source), entry points, constants, target and the request's other
+// fields.
 CacheKey image_key(const CacheKey& library, const msl::CompileRequest& request);
 
 // Thread-safe. Values are immutable and may outlive the cache.
 class KernelCache {
  public:
   struct Options {
-    std::string folder;                       // empty: memory only
+    std::string folder;  // empty: memory only
     uint64_t max_disk_bytes = uint64_t{1} << 30;
     uint64_t max_memory_bytes = uint64_t{64} << 20;
   };
@@ -54,9 +55,10 @@ class KernelCache {
   using ProduceLibraryInfo = std::function<Result<msl::LibraryInfo>()>;
   using ProduceImage = std::function<Result<msl::Image>()>;
 
-  // The value for `key`: from memory, else from disk, else from `produce`, whose value is kept. When
-  // several threads ask for one key at once, one of them produces and the others wait for it. An error
-  // of `produce` goes to all of them and is not kept. `produce` may ask the cache for other keys.
+  // The value for `key`: from memory, else from disk, else from `produce`, whose value is kept.
+  // When several threads ask for one key at once, one of them produces and the others wait for it.
+  // An error of `produce` goes to all of them and is not kept. `produce` may ask the cache for
+  // other keys.
   Result<std::shared_ptr<const msl::LibraryInfo>> library_info(const CacheKey& key,
                                                                const ProduceLibraryInfo& produce);
   Result<std::shared_ptr<const msl::Image>> image(const CacheKey& key, const ProduceImage& produce);

@@ -53,7 +53,8 @@ Result<T> checked_align_up(T value, T alignment) {
 template <std::integral To, std::integral From>
 Result<To> checked_cast(From value) {
   if (!std::in_range<To>(value)) {
-    return Error(ErrorCode::kOutOfRange, str(+value, " does not fit into ", sizeof(To) * 8, " bits"));
+    return Error(ErrorCode::kOutOfRange,
+                 str(+value, " does not fit into ", sizeof(To) * 8, " bits"));
   }
   return static_cast<To>(value);
 }

@@ -8,27 +8,28 @@ namespace mlxn {
 
 // What kind of failure happened; callers may act on it. The text is for people.
 enum class ErrorCode {
-  kInvalidArgument,      // a value the caller passed is wrong
-  kOutOfRange,           // an index, offset or size lies outside its bounds
-  kShapeMismatch,        // shapes do not fit the operation
-  kDtypeMismatch,        // element types do not fit the operation
-  kOutOfMemory,          // an allocation failed
-  kDeviceNotFound,       // no such device or executor
-  kCompileFailed,        // kernel source does not compile
-  kFunctionNotFound,     // no such entry point or function constant
-  kPipelineFailed,       // a compiled kernel could not be turned into a pipeline
-  kExecutionFailed,      // a command buffer failed while running
-  kInvalidState,         // calls in the wrong order
-  kIo,                   // a file could not be read or written
-  kCorruptData,          // bytes from outside do not have the promised form
-  kUnsupported,          // valid, but not available here
-  kDeviceLost,           // the device stopped answering
-  kInternal,             // a bug in this library
+  kInvalidArgument,   // a value the caller passed is wrong
+  kOutOfRange,        // an index, offset or size lies outside its bounds
+  kShapeMismatch,     // shapes do not fit the operation
+  kDtypeMismatch,     // element types do not fit the operation
+  kOutOfMemory,       // an allocation failed
+  kDeviceNotFound,    // no such device or executor
+  kCompileFailed,     // kernel source does not compile
+  kFunctionNotFound,  // no such entry point or function constant
+  kPipelineFailed,    // a compiled kernel could not be turned into a pipeline
+  kExecutionFailed,   // a command buffer failed while running
+  kInvalidState,      // calls in the wrong order
+  kIo,                // a file could not be read or written
+  kCorruptData,       // bytes from outside do not have the promised form
+  kUnsupported,       // valid, but not available here
+  kDeviceLost,        // the device stopped answering
+  kInternal,          // a bug in this library
 };
 
 std::string_view to_string(ErrorCode code);
 
-// A failure: code, message with actual and expected values, place of origin, and context added on the way up.
+// A failure: code, message with actual and expected values, place of origin, and context added on
+// the way up.
 class Error {
  public:
   Error(ErrorCode code, std::string message,

@@ -41,7 +41,9 @@ std::string_view to_string(LogLevel level) {
   return "unknown";
 }
 
-bool log_enabled(LogLevel level) { return level != LogLevel::kOff && level <= lowest_level(); }
+bool log_enabled(LogLevel level) {
+  return level != LogLevel::kOff && level <= lowest_level();
+}
 
 void log(LogLevel level, std::string_view message) {
   if (!log_enabled(level)) return;

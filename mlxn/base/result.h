@@ -73,15 +73,15 @@ using Status = Result<void>;
 #define MLXN_CONCAT(a, b) MLXN_CONCAT_INNER(a, b)
 
 // MLXN_TRY(expr): return the error of a Status from the enclosing function.
-#define MLXN_TRY(...)                                          \
-  do {                                                         \
-    if (auto mlxn_status = (__VA_ARGS__); !mlxn_status)        \
-      return std::move(mlxn_status).error();                   \
+#define MLXN_TRY(...)                                                                          \
+  do {                                                                                         \
+    if (auto mlxn_status = (__VA_ARGS__); !mlxn_status) return std::move(mlxn_status).error(); \
   } while (false)
 
 // MLXN_ASSIGN(auto x, expr): unwrap a Result<T> into a declaration, or return its error.
-#define MLXN_ASSIGN(decl, ...) MLXN_ASSIGN_INNER(MLXN_CONCAT(mlxn_result_, __LINE__), decl, __VA_ARGS__)
-#define MLXN_ASSIGN_INNER(temp, decl, ...)         \
-  auto temp = (__VA_ARGS__);                       \
-  if (!temp) return std::move(temp).error();       \
+#define MLXN_ASSIGN(decl, ...) \
+  MLXN_ASSIGN_INNER(MLXN_CONCAT(mlxn_result_, __LINE__), decl, __VA_ARGS__)
+#define MLXN_ASSIGN_INNER(temp, decl, ...)   \
+  auto temp = (__VA_ARGS__);                 \
+  if (!temp) return std::move(temp).error(); \
   decl = std::move(temp).value()

@@ -76,7 +76,9 @@ bool parses(SettingType type, std::string_view text) {
   return false;
 }
 
-const SettingInfo& info_of(Setting id) { return kTable[static_cast<size_t>(id)]; }
+const SettingInfo& info_of(Setting id) {
+  return kTable[static_cast<size_t>(id)];
+}
 
 std::string parse_problem(const SettingInfo& info, std::string_view text) {
   return str("setting ", info.name, " = \"", text, "\": expected ", to_string(info.type));
@@ -133,7 +135,9 @@ Values& values() {
 
 }  // namespace
 
-std::span<const SettingInfo> settings() { return kTable; }
+std::span<const SettingInfo> settings() {
+  return kTable;
+}
 
 std::string environment_name(const SettingInfo& setting) {
   std::string name = "MLXN_";
@@ -151,13 +155,17 @@ std::string_view to_string(SettingType type) {
   return "unknown";
 }
 
-std::string setting_string(Setting id) { return values().get(id); }
+std::string setting_string(Setting id) {
+  return values().get(id);
+}
 
 int64_t setting_int(Setting id) {
   return parse_int(values().get(id), info_of(id).type == SettingType::kBytes).value_or(0);
 }
 
-bool setting_bool(Setting id) { return parse_bool(values().get(id)).value_or(false); }
+bool setting_bool(Setting id) {
+  return parse_bool(values().get(id)).value_or(false);
+}
 
 Status set_setting(Setting id, std::string value) {
   if (!parses(info_of(id).type, value)) {

@@ -39,8 +39,8 @@ std::span<const SettingInfo> settings();
 std::string environment_name(const SettingInfo& setting);
 std::string_view to_string(SettingType type);
 
-// Current values. The environment is read once, at the first call; a value that does not parse gives a
-// warning in the log and the default. All functions are thread-safe.
+// Current values. The environment is read once, at the first call; a value that does not parse
+// gives a warning in the log and the default. All functions are thread-safe.
 std::string setting_string(Setting id);
 int64_t setting_int(Setting id);  // kInt and kBytes ("512M", "1G" are understood)
 bool setting_bool(Setting id);
@@ -48,7 +48,8 @@ bool setting_bool(Setting id);
 // Replaces a value for the rest of the process. Fails with kInvalidArgument when it does not parse.
 Status set_setting(Setting id, std::string value);
 
-// Where files of this user go when a setting does not say: $XDG_CACHE_HOME, else ~/.cache, else empty.
+// Where files of this user go when a setting does not say: $XDG_CACHE_HOME, else ~/.cache, else
+// empty.
 std::string user_cache_folder();
 
 // Replaces a value until the end of a scope; for tests.

@@ -89,7 +89,8 @@ TEST(Settings, TableIsComplete) {
     EXPECT_EQ(static_cast<size_t>(settings()[i].id), i);
     EXPECT_FALSE(settings()[i].meaning.empty());
   }
-  EXPECT_EQ(environment_name(settings()[static_cast<size_t>(Setting::kCacheDir)]), "MLXN_CACHE_DIR");
+  EXPECT_EQ(environment_name(settings()[static_cast<size_t>(Setting::kCacheDir)]),
+            "MLXN_CACHE_DIR");
 }
 
 TEST(Settings, OverridesEndWithTheirScope) {

@@ -25,8 +25,8 @@ class CoroutineTest : public CpuTest {
     auto word = allocate(4), data = allocate(rows.size() * 4);
     view<uint32_t>(word)[0] = op;
     std::ranges::copy(rows, view<uint32_t>(data).begin());
-    Status result = run({dispatch(load_coroutine("operate"), {threads, 1, 1}, {threads, 1, 1},
-                                  {word, data})});
+    Status result =
+        run({dispatch(load_coroutine("operate"), {threads, 1, 1}, {threads, 1, 1}, {word, data})});
     if (status) {
       *status = std::move(result);
     } else {
@@ -80,8 +80,7 @@ T tree(const Rows& rows, uint32_t threads, uint32_t first, F combine) {
 }
 
 template <class T, class F>
-void expect_reduction(const Rows& before, const Rows& after, uint32_t threads,
-                      F combine) {
+void expect_reduction(const Rows& before, const Rows& after, uint32_t threads, F combine) {
   for (uint32_t t = 0; t < threads; ++t) {
     const T expected = tree<T>(before, threads, t / 32 * 32, combine);
     const T actual = value_of<T>(after, threads, t);
@@ -134,8 +133,8 @@ TEST_F(CoroutineTest, MinAndMaxIgnoreNan) {
     EXPECT_EQ(std::bit_cast<float>(out[0]), -5.0f);
   }
   rows[1] = rows[0];
-  EXPECT_TRUE(std::isnan(std::bit_cast<float>(
-      operate(MSL_OP(MSL_OP_REDUCE, MSL_TYPE_F32, MSL_FN_MIN), rows, 3)[2])));
+  EXPECT_TRUE(std::isnan(
+      std::bit_cast<float>(operate(MSL_OP(MSL_OP_REDUCE, MSL_TYPE_F32, MSL_FN_MIN), rows, 3)[2])));
 }
 
 TEST_F(CoroutineTest, Scans) {
@@ -143,7 +142,8 @@ TEST_F(CoroutineTest, Scans) {
     const Rows rows = float_rows(n);
     const Rows sums = operate(MSL_OP(MSL_OP_SCAN_INCLUSIVE, MSL_TYPE_F32, MSL_FN_SUM), rows, n);
     const Rows before = operate(MSL_OP(MSL_OP_SCAN_EXCLUSIVE, MSL_TYPE_F32, MSL_FN_SUM), rows, n);
-    const Rows products = operate(MSL_OP(MSL_OP_SCAN_EXCLUSIVE, MSL_TYPE_I32, MSL_FN_PRODUCT), rows, n);
+    const Rows products =
+        operate(MSL_OP(MSL_OP_SCAN_EXCLUSIVE, MSL_TYPE_I32, MSL_FN_PRODUCT), rows, n);
     float total = 0;
     uint32_t product = 1;
     for (uint32_t t = 0; t < n; ++t) {
@@ -190,12 +190,14 @@ TEST_F(CoroutineTest, MatrixMultiplyAdd) {
     float matrix[3][8][8], result[8][8];
     auto each = [&](auto visit) {
       for (uint32_t lane = 0; lane < 32; ++lane) {
-        const uint32_t row = (lane / 4 & 4) + (lane / 2 & 3), column = (lane / 4 & 2) * 2 + (lane & 1) * 2;
+        const uint32_t row = (lane / 4 & 4) + (lane / 2 & 3),
+                       column = (lane / 4 & 2) * 2 + (lane & 1) * 2;
         for (uint32_t e = 0; e < 2; ++e) visit(simdgroup * 32 + lane, e, row, column + e);
       }
     };
     each([&](uint32_t thread, uint32_t e, uint32_t r, uint32_t c) {
-      for (uint32_t m = 0; m < 3; ++m) matrix[m][r][c] = std::bit_cast<float>(rows[(2 * m + e) * 64 + thread]);
+      for (uint32_t m = 0; m < 3; ++m)
+        matrix[m][r][c] = std::bit_cast<float>(rows[(2 * m + e) * 64 + thread]);
       result[r][c] = std::bit_cast<float>(out[e * 64 + thread]);
     });
     for (int r = 0; r < 8; ++r) {
@@ -242,7 +244,8 @@ TEST_F(CoroutineTest, ReductionsAreBitEqualForAnyNumberOfWorkers) {
     executor_ = make_executor(workers);
     auto in = allocate(kThreads * 4), out = allocate(kGroups * 4);
     std::copy_n(input.begin(), kThreads, view<uint32_t>(in).begin());
-    ASSERT_TRUE(run({dispatch(load_coroutine("group_sum"), {kThreads, 1, 1}, {kGroup, 1, 1}, {in, out})}));
+    ASSERT_TRUE(
+        run({dispatch(load_coroutine("group_sum"), {kThreads, 1, 1}, {kGroup, 1, 1}, {in, out})}));
     results.emplace_back(view<uint32_t>(out).begin(), view<uint32_t>(out).end());
   }
   for (const auto& result : results) EXPECT_EQ(result, results[0]);
@@ -259,8 +262,9 @@ TEST_F(CoroutineTest, UnknownOperationsAreErrors) {
     operate(op, random_rows(33), 33, &status);
     ASSERT_FALSE(status) << op;
     EXPECT_EQ(status.error().code(), ErrorCode::kExecutionFailed);
-    EXPECT_THAT(status.error().message(), HasSubstr("command 0, dispatch of kernel \"operate\": deadlock: "
-                                                    "thread 0 waits at site 1"));
+    EXPECT_THAT(status.error().message(),
+                HasSubstr("command 0, dispatch of kernel \"operate\": deadlock: "
+                          "thread 0 waits at site 1"));
   }
 }
 
@@ -269,7 +273,9 @@ TEST_F(CoroutineTest, TheEarliestFailureIsReported) {
   view<uint32_t>(bad_word)[0] = 99;
   view<uint32_t>(good_word)[0] = MSL_OP_ACTIVE;
   auto pipeline = load_coroutine("operate");
-  auto command = [&](auto& word) { return dispatch(pipeline, {64, 1, 1}, {16, 1, 1}, {word, data}); };
+  auto command = [&](auto& word) {
+    return dispatch(pipeline, {64, 1, 1}, {16, 1, 1}, {word, data});
+  };
   for (int round = 0; round < 50; ++round) {
     Status status = run({command(good_word), rt::Barrier{}, command(good_word), command(bad_word),
                          command(bad_word), command(good_word), rt::Barrier{}, command(bad_word)});

@@ -45,7 +45,8 @@ TEST_F(CpuTest, ImpossibleAllocationsAreReported) {
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().code(), ErrorCode::kOutOfMemory);
   EXPECT_THAT(memory.error().message(), HasSubstr("1152921504606846976 bytes"));
-  EXPECT_EQ(executor_->allocate(0, rt::Storage::kShared).error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(executor_->allocate(0, rt::Storage::kShared).error().code(),
+            ErrorCode::kInvalidArgument);
   EXPECT_FALSE(executor_->wrap(nullptr, 16));
 }
 
@@ -102,7 +103,8 @@ TEST_F(CpuTest, BarriersOrderCommands) {
   for (float& value : view<float>(buffers[0])) value = 1;
   std::vector<rt::Command> commands;
   for (int i = 0; i + 1 < 20; ++i) {
-    commands.push_back(dispatch(pipeline, {kCount, 1, 1}, {64, 1, 1}, {buffers[i], buffers[i + 1]}));
+    commands.push_back(
+        dispatch(pipeline, {kCount, 1, 1}, {64, 1, 1}, {buffers[i], buffers[i + 1]}));
     commands.push_back(rt::Barrier{});
   }
   ASSERT_TRUE(run(commands));
@@ -143,7 +145,8 @@ TEST_F(CpuTest, CopiesAndFills) {
 TEST_F(CpuTest, TimestampsLieBetweenCommands) {
   auto stamps = allocate(16);
   auto memory = allocate(4096);
-  ASSERT_TRUE(run({rt::Timestamp{stamps, 0}, rt::Fill{memory, 0, 4096, 1}, rt::Timestamp{stamps, 8}}));
+  ASSERT_TRUE(
+      run({rt::Timestamp{stamps, 0}, rt::Fill{memory, 0, 4096, 1}, rt::Timestamp{stamps, 8}}));
   EXPECT_GT(view<uint64_t>(stamps)[0], 0u);
   EXPECT_LE(view<uint64_t>(stamps)[0], view<uint64_t>(stamps)[1]);
   EXPECT_FALSE(run({rt::Timestamp{stamps, 9}}));
@@ -157,12 +160,15 @@ TEST_F(CpuTest, BadDispatchesAreErrorsThatNameTheCommand) {
     return status ? std::string("no error") : status.error().message();
   };
   EXPECT_THAT(message(dispatch(pipeline, {8, 1, 1}, {0, 1, 1}, {memory})), HasSubstr("0 x 1 x 1"));
-  EXPECT_THAT(message(dispatch(pipeline, {8, 1, 1}, {1025, 1, 1}, {memory})),
-              HasSubstr("command 1, dispatch of kernel \"increment\": threadgroup of 1025 x 1 x 1"));
-  EXPECT_THAT(message(dispatch(pipeline, {8, 1, 1}, {32, 32, 2}, {memory})), HasSubstr("1 to 1024"));
+  EXPECT_THAT(
+      message(dispatch(pipeline, {8, 1, 1}, {1025, 1, 1}, {memory})),
+      HasSubstr("command 1, dispatch of kernel \"increment\": threadgroup of 1025 x 1 x 1"));
+  EXPECT_THAT(message(dispatch(pipeline, {8, 1, 1}, {32, 32, 2}, {memory})),
+              HasSubstr("1 to 1024"));
   EXPECT_THAT(message(dispatch(pipeline, {1ull << 32, 1, 1}, {1, 1, 1}, {memory})),
               HasSubstr("4294967296"));
-  EXPECT_THAT(message(dispatch(nullptr, {1, 1, 1}, {1, 1, 1}, {})), HasSubstr("without a pipeline"));
+  EXPECT_THAT(message(dispatch(nullptr, {1, 1, 1}, {1, 1, 1}, {})),
+              HasSubstr("without a pipeline"));
   rt::Dispatch command = dispatch(pipeline, {8, 1, 1}, {8, 1, 1}, {memory});
   command.bindings[0].index = 31;
   EXPECT_THAT(message(command), HasSubstr("buffer index 31, expected below 31"));

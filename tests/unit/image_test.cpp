@@ -112,7 +112,9 @@ TEST(Target, KeysDiffer) {
   EXPECT_NE(a.to_key(), c.to_key());
 }
 
-TEST(Module, VersionNamesTheToolChain) { EXPECT_THAT(code_version(), HasSubstr("llvm19")); }
+TEST(Module, VersionNamesTheToolChain) {
+  EXPECT_THAT(code_version(), HasSubstr("llvm19"));
+}
 
 TEST(Module, MissingModuleIsAClearError) {
   ScopedSetting path(Setting::kMslModule, "/nonexistent/libmlxn_msl.so");

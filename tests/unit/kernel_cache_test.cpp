@@ -152,7 +152,8 @@ TEST_F(KernelCacheTest, SourcesWithIncludeFoldersAreNotKept) {
   options.include_dirs = {"/some/where"};
   const CacheKey k = library_key("a", options);
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(cache.library_info(k, [&]() -> Result<msl::LibraryInfo> { return ++produced_, info("a"); }));
+    ASSERT_TRUE(cache.library_info(
+        k, [&]() -> Result<msl::LibraryInfo> { return ++produced_, info("a"); }));
   }
   EXPECT_EQ(produced_, 2);
   EXPECT_TRUE(files().empty());

@@ -41,13 +41,15 @@ TEST(ObjectLoader, EveryTruncationIsAnError) {
 }
 
 TEST(ObjectLoader, OtherFilesAreRefused) {
-  EXPECT_THAT(LoadedObject::load(std::vector<uint8_t>(200)).error().message(), HasSubstr("not an ELF"));
+  EXPECT_THAT(LoadedObject::load(std::vector<uint8_t>(200)).error().message(),
+              HasSubstr("not an ELF"));
   std::vector<uint8_t> bytes = read_object("loops");
   reinterpret_cast<Elf64_Ehdr*>(bytes.data())->e_machine = EM_AARCH64;
   EXPECT_EQ(LoadedObject::load(bytes).error().code(), ErrorCode::kUnsupported);
 }
 
-// Changes one byte of the structures (headers, symbols, relocations) at a time; loading must survive.
+// Changes one byte of the structures (headers, symbols, relocations) at a time; loading must
+// survive.
 TEST(ObjectLoader, DamagedObjectsNeverCrash) {
   const std::vector<uint8_t> bytes = read_object("loops");
   std::mt19937 random(3);
@@ -100,9 +102,10 @@ TEST(RuntimeSymbols, HalvesWidenExactly) {
       EXPECT_TRUE(std::isnan(actual));
       continue;
     }
-    float expected = exponent == 31  ? INFINITY
-                     : exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24)
-                                     : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+    float expected = exponent == 31 ? INFINITY
+                     : exponent == 0
+                         ? std::ldexp(static_cast<float>(mantissa), -24)
+                         : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
     if (bits >> 15) expected = -expected;
     ASSERT_EQ(std::bit_cast<uint32_t>(actual), std::bit_cast<uint32_t>(expected)) << bits;
   }

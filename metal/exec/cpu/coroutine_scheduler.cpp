@@ -89,9 +89,10 @@ class Simdgroup {
 
   Error stuck(uint32_t mask) const {
     const unsigned lane = static_cast<unsigned>(std::countr_zero(mask));
-    return Error(ErrorCode::kExecutionFailed,
-                 str("deadlock: thread ", first_thread_ + lane, " waits at site ", state_.site[lane],
-                     " for operation word ", state_.op[lane], ", which cannot complete"));
+    return Error(
+        ErrorCode::kExecutionFailed,
+        str("deadlock: thread ", first_thread_ + lane, " waits at site ", state_.site[lane],
+            " for operation word ", state_.op[lane], ", which cannot complete"));
   }
 
   MslSimdgroup& state_;

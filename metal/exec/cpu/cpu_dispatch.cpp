@@ -13,18 +13,22 @@ namespace {
 constexpr uint64_t kMaxScratch = uint64_t{1} << 30;
 constexpr uint64_t kMaxFrame = uint64_t{1} << 20;
 
-Error invalid(std::string what) { return Error(ErrorCode::kInvalidArgument, std::move(what)); }
+Error invalid(std::string what) {
+  return Error(ErrorCode::kInvalidArgument, std::move(what));
+}
 
-std::string to_text(const rt::Size3& size) { return str(size.x, " x ", size.y, " x ", size.z); }
+std::string to_text(const rt::Size3& size) {
+  return str(size.x, " x ", size.y, " x ", size.z);
+}
 
 Status check_kernel(const msl::Kernel& kernel) {
   const bool coroutine = kernel.tier == msl::Tier::kCoroutine;
   if (!coroutine && kernel.tier != msl::Tier::kWorkItemLoop) {
-    return Error(ErrorCode::kPipelineFailed, str("tier ", static_cast<int>(kernel.tier),
-                                                 " is not known to the CPU executor"));
+    return Error(ErrorCode::kPipelineFailed,
+                 str("tier ", static_cast<int>(kernel.tier), " is not known to the CPU executor"));
   }
-  if (coroutine && (kernel.frame_bytes == 0 || kernel.frame_bytes % 64 != 0 ||
-                    kernel.frame_bytes > kMaxFrame)) {
+  if (coroutine &&
+      (kernel.frame_bytes == 0 || kernel.frame_bytes % 64 != 0 || kernel.frame_bytes > kMaxFrame)) {
     return Error(ErrorCode::kPipelineFailed,
                  str("frame of ", kernel.frame_bytes, " bytes, expected a multiple of 64 up to ",
                      kMaxFrame));
@@ -42,9 +46,9 @@ Result<std::shared_ptr<const rt::Pipeline>> load_pipeline(const msl::Image& imag
                                                           const std::string& kernel,
                                                           const std::string& target) {
   if (image.target != target) {
-    return Error(ErrorCode::kPipelineFailed, str("kernel \"", kernel, "\" was compiled for \"",
-                                                 image.target, "\", this device runs \"", target,
-                                                 "\""));
+    return Error(ErrorCode::kPipelineFailed,
+                 str("kernel \"", kernel, "\" was compiled for \"", image.target,
+                     "\", this device runs \"", target, "\""));
   }
   auto found = std::ranges::find(image.kernels, kernel, &msl::Kernel::name);
   if (found == image.kernels.end()) {
@@ -106,8 +110,7 @@ Status PreparedDispatch::set_grid(const rt::Dispatch& dispatch) {
     MLXN_ASSIGN(abi_.threads_per_grid[i], checked_cast<uint32_t>(grid[i]));
     abi_.threads_per_threadgroup[i] = static_cast<uint32_t>(sizes[i]);
     abi_.threadgroups_per_grid[i] = static_cast<uint32_t>((grid[i] + sizes[i] - 1) / sizes[i]);
-    MLXN_ASSIGN(threadgroups_,
-                checked_mul<uint64_t>(threadgroups_, abi_.threadgroups_per_grid[i]));
+    MLXN_ASSIGN(threadgroups_, checked_mul<uint64_t>(threadgroups_, abi_.threadgroups_per_grid[i]));
   }
   return {};
 }
@@ -164,8 +167,8 @@ Status PreparedDispatch::check_arguments() const {
     if (!argument.active) continue;
     if (argument.kind == msl::ArgumentKind::kBuffer) {
       if (argument.index >= MSL_MAX_BUFFERS || !abi_.buffer[argument.index]) {
-        return invalid(str("argument \"", argument.name, "\": no buffer is bound at index ",
-                           argument.index));
+        return invalid(
+            str("argument \"", argument.name, "\": no buffer is bound at index ", argument.index));
       }
     } else if (std::ranges::none_of(threadgroup_buffers_, [&](const ThreadgroupBuffer& buffer) {
                  return buffer.index == argument.index;

@@ -28,8 +28,8 @@ Result<std::shared_ptr<const rt::Pipeline>> load_pipeline(const msl::Image& imag
 
 class PreparedDispatch {
  public:
-  // Checks bindings, sizes and limits so that running is safe as far as the kernel is; reads indirect
-  // counts. `list` must outlive the result.
+  // Checks bindings, sizes and limits so that running is safe as far as the kernel is; reads
+  // indirect counts. `list` must outlive the result.
   static Result<PreparedDispatch> create(const rt::Dispatch& dispatch, const rt::CommandList& list);
 
   const CpuPipeline& pipeline() const { return *pipeline_; }

@@ -71,7 +71,8 @@ Result<std::shared_ptr<rt::Memory>> allocate_memory(uint64_t size, uint64_t limi
     std::memset(block, 0, rounded);
     return std::shared_ptr<rt::Memory>(std::make_shared<HeapMemory>(block, size, account));
   }
-  MLXN_ASSIGN(uint64_t mapped, checked_align_up(size, static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
+  MLXN_ASSIGN(uint64_t mapped,
+              checked_align_up(size, static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
   void* block = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (block == MAP_FAILED) return out_of_memory(size, limit, account, std::strerror(errno));
@@ -81,8 +82,8 @@ Result<std::shared_ptr<rt::Memory>> allocate_memory(uint64_t size, uint64_t limi
 
 Result<std::shared_ptr<rt::Memory>> wrap_memory(void* host, uint64_t size) {
   if (!host || size == 0) {
-    return Error(ErrorCode::kInvalidArgument,
-                 str("cannot wrap ", size, " bytes at address ", host, ", expected a non-empty range"));
+    return Error(ErrorCode::kInvalidArgument, str("cannot wrap ", size, " bytes at address ", host,
+                                                  ", expected a non-empty range"));
   }
   auto memory = std::make_shared<rt::Memory>();
   memory->host = static_cast<std::byte*>(host);

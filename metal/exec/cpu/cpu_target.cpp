@@ -57,7 +57,8 @@ int level(const Leaf& leaf1, const Leaf& leaf7, const Leaf& extended, uint64_t s
 }  // namespace
 
 msl::Target detect_target() {
-  const Leaf leaf1 = cpuid(1), leaf7 = cpuid(7), leaf7_1 = cpuid(7, 1), extended = cpuid(0x80000001);
+  const Leaf leaf1 = cpuid(1), leaf7 = cpuid(7), leaf7_1 = cpuid(7, 1),
+             extended = cpuid(0x80000001);
   const uint64_t state = saved_state(leaf1);
   const int found = level(leaf1, leaf7, extended, state);
 
@@ -103,8 +104,12 @@ std::string processor_name() {
 
 #else
 
-msl::Target detect_target() { return {msl::Target::Kind::kCpu, "generic", ""}; }
-std::string processor_name() { return "CPU"; }
+msl::Target detect_target() {
+  return {msl::Target::Kind::kCpu, "generic", ""};
+}
+std::string processor_name() {
+  return "CPU";
+}
 
 #endif
 

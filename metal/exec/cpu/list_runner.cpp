@@ -15,9 +15,10 @@
 namespace mlxn::cpu {
 namespace {
 
-constexpr uint64_t kTransferPiece = 1 << 20;     // bytes of a copy or fill that one worker takes
-constexpr uint64_t kTransferNs = 100'000;        // rough time of such a piece
-constexpr uint64_t kWakeWorthNs = 20'000;        // below it, waking a sleeping worker costs more than it brings
+constexpr uint64_t kTransferPiece = 1 << 20;  // bytes of a copy or fill that one worker takes
+constexpr uint64_t kTransferNs = 100'000;     // rough time of such a piece
+constexpr uint64_t kWakeWorthNs =
+    20'000;  // below it, waking a sleeping worker costs more than it brings
 constexpr uint64_t kPiecesForEachWorker = 16;
 constexpr size_t kMaxEntries = 64;
 constexpr uint64_t kMaxUnits = uint64_t{1} << 62;  // the claim counter runs past the end a little
@@ -33,8 +34,8 @@ Result<std::byte*> checked_range(const std::shared_ptr<rt::Memory>& memory, uint
                                  uint64_t size, const char* what) {
   const uint64_t total = memory ? memory->size : 0;
   if (!memory || !memory->host || !span_fits(offset, size, total)) {
-    return Error(ErrorCode::kInvalidArgument, str(what, ": ", size, " bytes at offset ", offset,
-                                                  " of ", total, " bytes"));
+    return Error(ErrorCode::kInvalidArgument,
+                 str(what, ": ", size, " bytes at offset ", offset, " of ", total, " bytes"));
   }
   return memory->host + offset;
 }
@@ -64,7 +65,8 @@ Result<Transfer> prepare(const rt::Copy& copy) {
   MLXN_ASSIGN(out.source, checked_range(copy.source, copy.source_offset, copy.size, "copy source"));
   MLXN_ASSIGN(out.destination, checked_range(copy.destination, copy.destination_offset, copy.size,
                                              "copy destination"));
-  const bool overlaps = out.destination < out.source + copy.size && out.source < out.destination + copy.size;
+  const bool overlaps =
+      out.destination < out.source + copy.size && out.source < out.destination + copy.size;
   if (overlaps) out.piece = std::max<uint64_t>(copy.size, 1);
   return out;
 }
@@ -92,8 +94,8 @@ std::string describe(const rt::Command& command) {
                     command);
 }
 
-// The commands between two barriers. All their threadgroups and transfer pieces form one sequence of
-// units; workers claim runs of it by one atomic counter.
+// The commands between two barriers. All their threadgroups and transfer pieces form one sequence
+// of units; workers claim runs of it by one atomic counter.
 class Segment : public Job {
  public:
   explicit Segment(unsigned workers) : workers_(workers) {}
@@ -144,7 +146,8 @@ class Segment : public Job {
       while (begin < end) {
         while (entries_[index].end <= begin) ++index;  // claims only grow, so never back
         const uint64_t stop = std::min(end, entries_[index].end);
-        if (index < first_failed_.load(std::memory_order_relaxed)) run_units(index, begin, stop, scratch);
+        if (index < first_failed_.load(std::memory_order_relaxed))
+          run_units(index, begin, stop, scratch);
         begin = stop;
       }
       if (end >= units_) return;
@@ -214,8 +217,8 @@ class ListRunner {
   Status run() {
     for (size_t i = 0; i < list_.commands.size(); ++i) {
       if (segment_.full()) MLXN_TRY(flush());
-      Status status = std::visit([&](const auto& command) { return take(i, command); },
-                                 list_.commands[i]);
+      Status status =
+          std::visit([&](const auto& command) { return take(i, command); }, list_.commands[i]);
       if (status) continue;
       MLXN_TRY(flush());  // an earlier command's failure counts first
       return named(std::move(status).error(), i);
@@ -234,8 +237,8 @@ class ListRunner {
   Status take(size_t, const rt::Barrier&) { return flush(); }
   Status take(size_t, const rt::Timestamp& stamp) {
     MLXN_TRY(flush());
-    MLXN_ASSIGN(std::byte* place, checked_range(stamp.destination, stamp.offset, sizeof(uint64_t),
-                                                "timestamp"));
+    MLXN_ASSIGN(std::byte * place,
+                checked_range(stamp.destination, stamp.offset, sizeof(uint64_t), "timestamp"));
     const uint64_t now = now_ns();
     std::memcpy(place, &now, sizeof(now));
     return {};

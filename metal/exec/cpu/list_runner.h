@@ -6,8 +6,8 @@
 namespace mlxn::cpu {
 
 // Runs a command list to its end on the calling thread and the pool's workers. Commands between two
-// barriers share the workers; results do not depend on how many there are. The error of the earliest
-// failing command comes back; commands after it may not have run.
+// barriers share the workers; results do not depend on how many there are. The error of the
+// earliest failing command comes back; commands after it may not have run.
 Status run_list(const rt::CommandList& list, WorkerPool& pool);
 
 // The executor's clock.

@@ -22,7 +22,8 @@ constexpr uint64_t kNotLoaded = ~uint64_t{0};
 
 // Sections with the same protection lie together.
 enum Region { kCode, kConstants, kData, kRegionCount };
-constexpr int kProtection[kRegionCount] = {PROT_READ | PROT_EXEC, PROT_READ, PROT_READ | PROT_WRITE};
+constexpr int kProtection[kRegionCount] = {PROT_READ | PROT_EXEC, PROT_READ,
+                                           PROT_READ | PROT_WRITE};
 
 struct Section {
   Elf64_Shdr header;
@@ -33,8 +34,8 @@ struct Section {
 struct Symbol {
   Elf64_Sym entry;
   std::string_view name;
-  uint64_t value = 0;     // final address
-  int64_t stub = -1;      // index of its stub when it is external
+  uint64_t value = 0;  // final address
+  int64_t stub = -1;   // index of its stub when it is external
   bool defined = false;
 };
 
@@ -68,7 +69,8 @@ class ObjectLoader {
   template <class T>
   Result<T> read(uint64_t offset, const char* what) const {
     if (!span_fits(offset, sizeof(T), object_.size())) {
-      return corrupt(str(what, " at byte ", offset, " is past the end (", object_.size(), " bytes)"));
+      return corrupt(
+          str(what, " at byte ", offset, " is past the end (", object_.size(), " bytes)"));
     }
     T out;
     std::memcpy(&out, object_.data() + offset, sizeof(T));
@@ -104,8 +106,8 @@ class ObjectLoader {
                              ", type ", header.e_type));
     }
     if (header.e_shentsize != sizeof(Elf64_Shdr)) {
-      return corrupt(str("section header of ", header.e_shentsize, " bytes, expected ",
-                         sizeof(Elf64_Shdr)));
+      return corrupt(
+          str("section header of ", header.e_shentsize, " bytes, expected ", sizeof(Elf64_Shdr)));
     }
     if (header.e_shnum == 0) return unsupported("more than 65279 sections, or none");
     return {};
@@ -120,8 +122,8 @@ class ObjectLoader {
     }
     sections_.resize(header.e_shnum);
     for (size_t i = 0; i < sections_.size(); ++i) {
-      MLXN_ASSIGN(sections_[i].header, read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr),
-                                                        "section header"));
+      MLXN_ASSIGN(sections_[i].header,
+                  read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr), "section header"));
       MLXN_TRY(check_section(i));
     }
     if (header.e_shstrndx >= sections_.size()) return corrupt("no table of section names");
@@ -183,8 +185,8 @@ class ObjectLoader {
       return unsupported(str("symbol ", symbol.name, " lies in a common block"));
     } else if (section < SHN_LORESERVE) {
       if (section >= sections_.size()) {
-        return corrupt(str("symbol ", symbol.name, " lies in section ", section, " of ",
-                           sections_.size()));
+        return corrupt(
+            str("symbol ", symbol.name, " lies in section ", section, " of ", sections_.size()));
       }
       if (symbol.entry.st_value > sections_[section].header.sh_size) {
         return corrupt(str("symbol ", symbol.name, " lies past the end of its section"));
@@ -278,7 +280,9 @@ class ObjectLoader {
   }
 
   uint64_t address_of(uint64_t offset) const { return reinterpret_cast<uint64_t>(base_) + offset; }
-  uint64_t slot_of(size_t symbol) const { return address_of(addresses_ + symbol * sizeof(uint64_t)); }
+  uint64_t slot_of(size_t symbol) const {
+    return address_of(addresses_ + symbol * sizeof(uint64_t));
+  }
   uint64_t stub_of(const Symbol& symbol) const {
     return address_of(stubs_ + static_cast<uint64_t>(symbol.stub) * kStubBytes);
   }
@@ -304,8 +308,8 @@ class ObjectLoader {
       if (header.sh_entsize != sizeof(Elf64_Rela)) return corrupt("malformed relocations");
       if (target.header.sh_type == SHT_NOBITS) return corrupt("relocations of zeroed memory");
       for (uint64_t i = 0; i < header.sh_size / sizeof(Elf64_Rela); ++i) {
-        MLXN_ASSIGN(auto entry, read<Elf64_Rela>(header.sh_offset + i * sizeof(Elf64_Rela),
-                                                 "relocation"));
+        MLXN_ASSIGN(auto entry,
+                    read<Elf64_Rela>(header.sh_offset + i * sizeof(Elf64_Rela), "relocation"));
         MLXN_TRY(apply(target, entry));
       }
     }

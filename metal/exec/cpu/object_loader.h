@@ -18,13 +18,13 @@
 
 namespace mlxn::cpu {
 
-// Executable code made from an ELF x86-64 relocatable object. One mapping holds its sections, between
-// two guard pages; pages are writable or executable, never both. Immutable and thread-safe.
+// Executable code made from an ELF x86-64 relocatable object. One mapping holds its sections,
+// between two guard pages; pages are writable or executable, never both. Immutable and thread-safe.
 class LoadedObject {
  public:
-  // Every offset, size and index of the object is checked: a malformed object is kCorruptData, a valid
-  // one with features kernels do not need is kUnsupported, a call to a function outside the list of
-  // runtime_symbols.h is kPipelineFailed and names it.
+  // Every offset, size and index of the object is checked: a malformed object is kCorruptData, a
+  // valid one with features kernels do not need is kUnsupported, a call to a function outside the
+  // list of runtime_symbols.h is kPipelineFailed and names it.
   static Result<std::unique_ptr<LoadedObject>> load(std::span<const uint8_t> object);
 
   ~LoadedObject();

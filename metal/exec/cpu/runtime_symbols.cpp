@@ -11,8 +11,8 @@
 namespace mlxn::cpu {
 namespace {
 
-// Narrows an IEEE value given by its bits to a 16-bit format with `ToMantissa` mantissa bits, rounding
-// to nearest even once. Source formats: float (23 mantissa bits) and double (52).
+// Narrows an IEEE value given by its bits to a 16-bit format with `ToMantissa` mantissa bits,
+// rounding to nearest even once. Source formats: float (23 mantissa bits) and double (52).
 template <int ToMantissa, class Bits>
 uint16_t narrow(Bits bits) {
   constexpr int kFromMantissa = sizeof(Bits) == 4 ? 23 : 52;
@@ -43,31 +43,50 @@ uint16_t narrow(Bits bits) {
   }
   const Bits half = Bits{1} << (drop - 1), rest = mantissa & ((half << 1) - 1);
   Bits result = (kept_exponent << ToMantissa) + (mantissa >> drop);
-  if (rest > half || (rest == half && (result & 1))) ++result;  // may carry into the exponent: right
+  if (rest > half || (rest == half && (result & 1)))
+    ++result;  // may carry into the exponent: right
   return sign | static_cast<uint16_t>(result);
 }
 
 float widen_half(uint16_t half) {
   const uint32_t sign = uint32_t{half} >> 15 << 31;
   const uint32_t exponent = half >> 10 & 31, mantissa = half & 1023;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13 |
-                                                  (mantissa ? 0x400000u : 0u));
+  if (exponent == 31)
+    return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13 | (mantissa ? 0x400000u : 0u));
   if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
   const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
 }
 
 // Compilers pass half and bfloat in the low 16 bits of a vector register, as a float travels.
-float in_register(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits}); }
-uint16_t from_register(float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value)); }
+float in_register(uint16_t bits) {
+  return std::bit_cast<float>(uint32_t{bits});
+}
+uint16_t from_register(float value) {
+  return static_cast<uint16_t>(std::bit_cast<uint32_t>(value));
+}
 
-float truncsfhf2(float x) { return in_register(narrow<10>(std::bit_cast<uint32_t>(x))); }
-float truncdfhf2(double x) { return in_register(narrow<10>(std::bit_cast<uint64_t>(x))); }
-float truncsfbf2(float x) { return in_register(narrow<7>(std::bit_cast<uint32_t>(x))); }
-float truncdfbf2(double x) { return in_register(narrow<7>(std::bit_cast<uint64_t>(x))); }
-float extendhfsf2(float x) { return widen_half(from_register(x)); }
-double extendhfdf2(float x) { return widen_half(from_register(x)); }
-float extendbfsf2(float x) { return std::bit_cast<float>(uint32_t{from_register(x)} << 16); }
+float truncsfhf2(float x) {
+  return in_register(narrow<10>(std::bit_cast<uint32_t>(x)));
+}
+float truncdfhf2(double x) {
+  return in_register(narrow<10>(std::bit_cast<uint64_t>(x)));
+}
+float truncsfbf2(float x) {
+  return in_register(narrow<7>(std::bit_cast<uint32_t>(x)));
+}
+float truncdfbf2(double x) {
+  return in_register(narrow<7>(std::bit_cast<uint64_t>(x)));
+}
+float extendhfsf2(float x) {
+  return widen_half(from_register(x));
+}
+double extendhfdf2(float x) {
+  return widen_half(from_register(x));
+}
+float extendbfsf2(float x) {
+  return std::bit_cast<float>(uint32_t{from_register(x)} << 16);
+}
 
 struct Entry {
   std::string_view name;
@@ -85,18 +104,59 @@ using D1 = double(double);
 using D2 = double(double, double);
 using D3 = double(double, double, double);
 
-#define MLXN_F1(name) {#name "f", address<F1>(::name##f)}, {#name, address<D1>(::name)}
-#define MLXN_F2(name) {#name "f", address<F2>(::name##f)}, {#name, address<D2>(::name)}
+#define MLXN_F1(name)                    \
+  {#name "f", address<F1>(::name##f)}, { \
+    #name, address<D1>(::name)           \
+  }
+#define MLXN_F2(name)                    \
+  {#name "f", address<F2>(::name##f)}, { \
+    #name, address<D2>(::name)           \
+  }
 
 const Entry kEntries[] = {
-    MLXN_F1(acos), MLXN_F1(acosh), MLXN_F1(asin), MLXN_F1(asinh), MLXN_F1(atan), MLXN_F1(atanh),
-    MLXN_F1(cbrt), MLXN_F1(ceil), MLXN_F1(cos), MLXN_F1(cosh), MLXN_F1(erf), MLXN_F1(erfc),
-    MLXN_F1(exp), MLXN_F1(exp2), MLXN_F1(expm1), MLXN_F1(fabs), MLXN_F1(floor), MLXN_F1(lgamma),
-    MLXN_F1(log), MLXN_F1(log10), MLXN_F1(log1p), MLXN_F1(log2), MLXN_F1(logb), MLXN_F1(nearbyint),
-    MLXN_F1(rint), MLXN_F1(round), MLXN_F1(sin), MLXN_F1(sinh), MLXN_F1(sqrt), MLXN_F1(tan),
-    MLXN_F1(tanh), MLXN_F1(tgamma), MLXN_F1(trunc), MLXN_F2(atan2), MLXN_F2(copysign),
-    MLXN_F2(fdim), MLXN_F2(fmax), MLXN_F2(fmin), MLXN_F2(fmod), MLXN_F2(hypot), MLXN_F2(nextafter),
-    MLXN_F2(pow), MLXN_F2(remainder),
+    MLXN_F1(acos),
+    MLXN_F1(acosh),
+    MLXN_F1(asin),
+    MLXN_F1(asinh),
+    MLXN_F1(atan),
+    MLXN_F1(atanh),
+    MLXN_F1(cbrt),
+    MLXN_F1(ceil),
+    MLXN_F1(cos),
+    MLXN_F1(cosh),
+    MLXN_F1(erf),
+    MLXN_F1(erfc),
+    MLXN_F1(exp),
+    MLXN_F1(exp2),
+    MLXN_F1(expm1),
+    MLXN_F1(fabs),
+    MLXN_F1(floor),
+    MLXN_F1(lgamma),
+    MLXN_F1(log),
+    MLXN_F1(log10),
+    MLXN_F1(log1p),
+    MLXN_F1(log2),
+    MLXN_F1(logb),
+    MLXN_F1(nearbyint),
+    MLXN_F1(rint),
+    MLXN_F1(round),
+    MLXN_F1(sin),
+    MLXN_F1(sinh),
+    MLXN_F1(sqrt),
+    MLXN_F1(tan),
+    MLXN_F1(tanh),
+    MLXN_F1(tgamma),
+    MLXN_F1(trunc),
+    MLXN_F2(atan2),
+    MLXN_F2(copysign),
+    MLXN_F2(fdim),
+    MLXN_F2(fmax),
+    MLXN_F2(fmin),
+    MLXN_F2(fmod),
+    MLXN_F2(hypot),
+    MLXN_F2(nextafter),
+    MLXN_F2(pow),
+    MLXN_F2(remainder),
     {"fmaf", address<F3>(::fmaf)},
     {"fma", address<D3>(::fma)},
     {"exp10f", address<F1>(::exp10f)},

@@ -9,8 +9,8 @@
 
 namespace mlxn::cpu {
 
-// A worker's own block for threadgroup memory and coroutine frames. Grows, never shrinks, is reused by
-// every threadgroup the worker runs and not cleared in between.
+// A worker's own block for threadgroup memory and coroutine frames. Grows, never shrinks, is reused
+// by every threadgroup the worker runs and not cleared in between.
 class Scratch {
  public:
   static constexpr uint64_t kAlignment = 128;
@@ -23,7 +23,8 @@ class Scratch {
     size_ = 0;
     block_.reset(static_cast<unsigned char*>(std::aligned_alloc(kAlignment, rounded)));
     if (!block_) {
-      return Error(ErrorCode::kOutOfMemory, str("cannot allocate ", rounded, " bytes for a worker"));
+      return Error(ErrorCode::kOutOfMemory,
+                   str("cannot allocate ", rounded, " bytes for a worker"));
     }
     size_ = rounded;
     return block_.get();

@@ -10,7 +10,9 @@ namespace {
 
 constexpr unsigned kWidth = MSL_SIMD_WIDTH;
 
-bool has_lane(uint32_t mask, unsigned lane) { return mask >> lane & 1; }
+bool has_lane(uint32_t mask, unsigned lane) {
+  return mask >> lane & 1;
+}
 
 // Lane values as T: one row of 32-bit words, or two rows, low words first.
 template <class T>
@@ -32,8 +34,8 @@ void store(MslSimdgroup& group, unsigned lane, T value) {
   }
 }
 
-// Each function: how two values combine, and the value that leaves any other unchanged, which stands
-// in for lanes that do not take part. Integers wrap around.
+// Each function: how two values combine, and the value that leaves any other unchanged, which
+// stands in for lanes that do not take part. Integers wrap around.
 template <class T>
 using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
                                              std::type_identity<T>>::type;
@@ -204,10 +206,13 @@ __attribute__((always_inline)) inline void multiply_add(const float* a, const fl
   }
 }
 
-void multiply_add_plain(const float* a, const float* b, float* c) { multiply_add(a, b, c); }
+void multiply_add_plain(const float* a, const float* b, float* c) {
+  multiply_add(a, b, c);
+}
 
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void multiply_add_fma(const float* a, const float* b, float* c) {
+__attribute__((target("avx2,fma"))) void multiply_add_fma(const float* a, const float* b,
+                                                          float* c) {
   multiply_add(a, b, c);
 }
 bool has_fma() {
@@ -215,8 +220,12 @@ bool has_fma() {
   return found;
 }
 #else
-void multiply_add_fma(const float* a, const float* b, float* c) { multiply_add(a, b, c); }
-bool has_fma() { return false; }
+void multiply_add_fma(const float* a, const float* b, float* c) {
+  multiply_add(a, b, c);
+}
+bool has_fma() {
+  return false;
+}
 #endif
 
 void matrix_fma(MslSimdgroup& group, uint32_t mask) {

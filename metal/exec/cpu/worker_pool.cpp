@@ -13,8 +13,8 @@
 namespace mlxn::cpu {
 namespace {
 
-// All atomics here use the default, sequentially consistent order: each hand-over is a pair of a store
-// by one side and a load by the other, in opposite order on both sides.
+// All atomics here use the default, sequentially consistent order: each hand-over is a pair of a
+// store by one side and a load by the other, in opposite order on both sides.
 
 void sleep_while_equal(std::atomic<uint32_t>& word, uint32_t value) {
   static_assert(sizeof(word) == sizeof(uint32_t));
@@ -62,7 +62,8 @@ void WorkerPool::worker_main() {
   ScopedFloatModes modes;
   Scratch scratch;
   while (!stop_) {
-    const uint32_t seen = epoch_;  // before the look round: what is published during it is not missed
+    const uint32_t seen =
+        epoch_;  // before the look round: what is published during it is not missed
     for (Slot& slot : slots_) {
       if (slot.job.load(std::memory_order_relaxed)) help(slot, scratch);
     }
@@ -119,8 +120,12 @@ void WorkerPool::Lease::run(Job& job, unsigned helpers) {
 }
 
 #if defined(__x86_64__)
-ScopedFloatModes::ScopedFloatModes() : saved_(_mm_getcsr()) { _mm_setcsr(0x1f80); }
-ScopedFloatModes::~ScopedFloatModes() { _mm_setcsr(saved_); }
+ScopedFloatModes::ScopedFloatModes() : saved_(_mm_getcsr()) {
+  _mm_setcsr(0x1f80);
+}
+ScopedFloatModes::~ScopedFloatModes() {
+  _mm_setcsr(saved_);
+}
 #else
 ScopedFloatModes::ScopedFloatModes() = default;
 ScopedFloatModes::~ScopedFloatModes() = default;

@@ -12,8 +12,8 @@
 
 namespace mlxn::cpu {
 
-// Work that several threads share. work() takes pieces until none is left; it is called from any number
-// of threads at once, perhaps from none but the caller's.
+// Work that several threads share. work() takes pieces until none is left; it is called from any
+// number of threads at once, perhaps from none but the caller's.
 class Job {
  public:
   virtual ~Job() = default;
@@ -43,8 +43,8 @@ class WorkerPool {
   };
 
  public:
-  // A caller's place in the pool while it runs a list. Callers beyond the number of places get one that
-  // no worker sees, and run alone.
+  // A caller's place in the pool while it runs a list. Callers beyond the number of places get one
+  // that no worker sees, and run alone.
   class Lease {
    public:
     explicit Lease(WorkerPool& pool);
@@ -52,8 +52,8 @@ class WorkerPool {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
 
-    // Runs the job to its end; the calling thread takes part. Spinning workers join; sleeping ones are
-    // woken, as many as `helpers`.
+    // Runs the job to its end; the calling thread takes part. Spinning workers join; sleeping ones
+    // are woken, as many as `helpers`.
     void run(Job& job, unsigned helpers);
     // Runs the job on the calling thread alone.
     void run_alone(Job& job) { job.work(slot_->scratch); }
@@ -81,8 +81,8 @@ class WorkerPool {
   std::vector<std::thread> threads_;
 };
 
-// Sets the floating-point modes kernels expect (round to nearest, subnormals kept) and puts the thread's
-// own back, so that results do not depend on which thread runs a piece.
+// Sets the floating-point modes kernels expect (round to nearest, subnormals kept) and puts the
+// thread's own back, so that results do not depend on which thread runs a piece.
 class ScopedFloatModes {
  public:
   ScopedFloatModes();

@@ -18,7 +18,8 @@ kernel void triple(device const int* in [[buffer(0)]], device int* out [[buffer(
 )";
 
 static int fail(const char* what, NS::Error* error) {
-  std::fprintf(stderr, "%s: %s\n", what, error ? error->localizedDescription()->utf8String() : "no reason");
+  std::fprintf(stderr, "%s: %s\n", what,
+               error ? error->localizedDescription()->utf8String() : "no reason");
   return 1;
 }
 
@@ -30,7 +31,8 @@ int main() {
   NS::String* source = NS::String::string(kSource, NS::UTF8StringEncoding);
   MTL::Library* library = device->newLibrary(source, nullptr, &error);
   if (!library) return fail("library", error);
-  MTL::Function* function = library->newFunction(NS::String::string("triple", NS::UTF8StringEncoding));
+  MTL::Function* function =
+      library->newFunction(NS::String::string("triple", NS::UTF8StringEncoding));
   if (!function) return fail("function", nullptr);
   MTL::ComputePipelineState* pipeline = device->newComputePipelineState(function, &error);
   if (!pipeline) return fail("pipeline", error);
@@ -50,7 +52,8 @@ int main() {
   encoder->endEncoding();
   commands->commit();
   commands->waitUntilCompleted();
-  if (commands->status() != MTL::CommandBufferStatusCompleted) return fail("run", commands->error());
+  if (commands->status() != MTL::CommandBufferStatusCompleted)
+    return fail("run", commands->error());
 
   int wrong = 0;
   for (int i = 0; i < kCount; ++i) wrong += static_cast<int*>(out->contents())[i] != 3 * i;

@@ -1,5 +1,5 @@
-// Kernels of the coroutine tier, written by hand: each thread is a state machine whose frame begins with
-// its resume function, as compiled kernels lay it out.
+// Kernels of the coroutine tier, written by hand: each thread is a state machine whose frame begins
+// with its resume function, as compiled kernels lay it out.
 #include "metal/msl/kernel_abi.h"
 
 struct Frame {
@@ -18,34 +18,34 @@ _Static_assert(sizeof(struct Frame) <= 64, "frame_bytes of the tests");
 #define GLOBAL(f) ((f)->g->position[0] * (f)->d->threads_per_threadgroup[0] + (f)->thread)
 
 // Suspends the thread at `site`; execution continues after it on resume.
-#define WAIT(f, word, at)            \
-  do {                               \
-    GROUP(f)->op[LANE(f)] = (word);  \
-    GROUP(f)->site[LANE(f)] = (at);  \
-    (f)->state = __LINE__;           \
-    return;                          \
-    case __LINE__:;                  \
+#define WAIT(f, word, at)           \
+  do {                              \
+    GROUP(f)->op[LANE(f)] = (word); \
+    GROUP(f)->site[LANE(f)] = (at); \
+    (f)->state = __LINE__;          \
+    return;                         \
+    case __LINE__:;                 \
   } while (0)
 
-#define KERNEL(name)                                                                              \
-  static void name##_resume(void* frame);                                                         \
-  void name(const struct MslDispatch* d, struct MslThreadgroup* g, unsigned thread) {             \
-    struct Frame* f = (struct Frame*)(g->frames + (unsigned long)thread * 64);                    \
-    f->resume = name##_resume;                                                                    \
-    f->d = d;                                                                                     \
-    f->g = g;                                                                                     \
-    f->thread = thread;                                                                           \
-    f->state = 0;                                                                                 \
-    name##_resume(f);                                                                             \
-  }                                                                                               \
-  static void name##_resume(void* frame) {                                                        \
-    struct Frame* f = frame;                                                                      \
-    switch (f->state) {                                                                           \
+#define KERNEL(name)                                                                  \
+  static void name##_resume(void* frame);                                             \
+  void name(const struct MslDispatch* d, struct MslThreadgroup* g, unsigned thread) { \
+    struct Frame* f = (struct Frame*)(g->frames + (unsigned long)thread * 64);        \
+    f->resume = name##_resume;                                                        \
+    f->d = d;                                                                         \
+    f->g = g;                                                                         \
+    f->thread = thread;                                                               \
+    f->state = 0;                                                                     \
+    name##_resume(f);                                                                 \
+  }                                                                                   \
+  static void name##_resume(void* frame) {                                            \
+    struct Frame* f = frame;                                                          \
+    switch (f->state) {                                                               \
       case 0:
 
-#define END(f)                             \
-  }                                        \
-  GROUP(f)->op[LANE(f)] = MSL_OP_DONE;     \
+#define END(f)                         \
+  }                                    \
+  GROUP(f)->op[LANE(f)] = MSL_OP_DONE; \
   }
 
 // Any operation: word in buffer[0], six operand rows [6][threads] in buffer[1], results there too.
@@ -66,7 +66,8 @@ END(f)
 
 #define SUM_F32 MSL_OP(MSL_OP_REDUCE, MSL_TYPE_F32, MSL_FN_SUM)
 
-// buffer[1][group] = sum over the threadgroup of buffer[0]: simdgroup sums, then threadgroup memory.
+// buffer[1][group] = sum over the threadgroup of buffer[0]: simdgroup sums, then threadgroup
+// memory.
 KERNEL(group_sum)
 GROUP(f)->data[0][LANE(f)] = ((unsigned*)f->d->buffer[0])[GLOBAL(f)];
 WAIT(f, SUM_F32, 1);
@@ -79,8 +80,9 @@ if (f->thread == 0) {
 }
 END(f)
 
-// Divergence: every third thread returns at once; even lanes vote at site 1, then all at site 2; one
-// barrier in between that only some threads of each simdgroup reach late. buffer[0]: two words each.
+// Divergence: every third thread returns at once; even lanes vote at site 1, then all at site 2;
+// one barrier in between that only some threads of each simdgroup reach late. buffer[0]: two words
+// each.
 KERNEL(diverge)
 if (GLOBAL(f) % 3 == 2) goto end;
 if (LANE(f) % 2 == 0) {
@@ -90,7 +92,7 @@ if (LANE(f) % 2 == 0) {
 WAIT(f, MSL_OP_ACTIVE, 2);
 ((unsigned*)f->d->buffer[0])[2 * GLOBAL(f) + 1] = GROUP(f)->data[0][LANE(f)];
 WAIT(f, MSL_OP_THREADGROUP_BARRIER, 3);
-end:;
+end :;
 END(f)
 
 // A barrier in a loop: threads pass a token along through threadgroup memory, `size` rounds.

@@ -15,12 +15,14 @@ static unsigned long linear(const struct MslDispatch* d, const struct MslThreadg
   return (gz * d->threads_per_grid[1] + gy) * d->threads_per_grid[0] + gx;
 }
 
-#define FOR_THREADS                            \
-  for (unsigned z = 0; z < g->size[2]; ++z)    \
-    for (unsigned y = 0; y < g->size[1]; ++y)  \
+#define FOR_THREADS                           \
+  for (unsigned z = 0; z < g->size[2]; ++z)   \
+    for (unsigned y = 0; y < g->size[1]; ++y) \
       for (unsigned x = 0; x < g->size[0]; ++x)
 
-ENTRY(empty) { (void)d, (void)g; }
+ENTRY(empty) {
+  (void)d, (void)g;
+}
 
 // buffer[0][i] += 1 for each thread of the grid
 ENTRY(increment) {
@@ -64,7 +66,8 @@ __attribute__((noinline)) static int choose(unsigned i) {
   }
 }
 
-// Everything an object may hold: constants, data, zeroed data, a jump table, external calls, pointers.
+// Everything an object may hold: constants, data, zeroed data, a jump table, external calls,
+// pointers.
 typedef float (*Function)(float, float);
 Function volatile indirect = fmodf;
 ENTRY(mixed) {
@@ -73,7 +76,8 @@ ENTRY(mixed) {
     unsigned i = (unsigned)linear(d, g, x, y, z);
     float value = 0;
     memcpy(&value, &table[i % 8], sizeof(value));
-    out[i] = value * scale + zeroed[i % 16] + (float)choose(i) + sinf((float)i) + indirect((float)i, 3.0f);
+    out[i] = value * scale + zeroed[i % 16] + (float)choose(i) + sinf((float)i) +
+             indirect((float)i, 3.0f);
   }
 }
 
