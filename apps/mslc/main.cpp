@@ -71,10 +71,14 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--emit", options.emit, "what to write: ir, asm, obj or ptx")
       ->check(CLI::IsMember({"ir", "asm", "obj", "ptx"}));
   app.add_option("-o,--output", options.output, "output file (default: standard output)");
-  app.add_option("-e,--entry", options.entries, "entry point by name; repeat for several (default: all)");
-  app.add_option("-I", options.compile.include_dirs, "folder for #include; repeat for several");
-  app.add_option("-D", arguments.macros, "NAME or NAME=VALUE; repeat for several");
-  app.add_option("-c,--constant", arguments.constants, "function constant, NAME=VALUE or INDEX=VALUE");
+  app.add_option("-e,--entry", options.entries, "entry point by name; repeat for several (default: all)")
+      ->allow_extra_args(false);
+  app.add_option("-I", options.compile.include_dirs, "folder for #include; repeat for several")
+      ->allow_extra_args(false);
+  app.add_option("-D", arguments.macros, "NAME or NAME=VALUE; repeat for several")
+      ->allow_extra_args(false);
+  app.add_option("-c,--constant", arguments.constants, "function constant, NAME=VALUE or INDEX=VALUE")
+      ->allow_extra_args(false);
   app.add_option("--target", arguments.target, "cpu or ptx")->check(CLI::IsMember({"cpu", "ptx"}));
   app.add_option("--cpu", arguments.cpu, "processor: x86-64-v3 (default), x86-64-v4, znver4, ...; for ptx sm_90, ...");
   app.add_option("--features", arguments.features, "LLVM feature string, e.g. +avx512bf16");

@@ -13,6 +13,7 @@
 #include "clang/Sema/Sema.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "metal/msl/frontend/diagnostics.h"
+#include "metal/msl/frontend/prelude.h"
 #include "metal/msl/frontend/reflection.h"
 #include "metal/msl/frontend/source_files.h"
 #include "metal/msl/frontend/token_rewriter.h"
@@ -289,7 +290,8 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
   std::vector<Token> marks_;
 };
 
-std::vector<std::string> arguments_for(const CompileOptions& options, const Target& target) {
+// What decides how the prelude is parsed: the language and the kind of target, not its processor.
+std::vector<std::string> language_arguments(const CompileOptions& options, const Target& target) {
   bool ptx = target.kind == Target::Kind::kPtx;
   std::vector<std::string> args = {
       "-triple", ptx ? "nvptx64-nvidia-cuda" : "x86_64-unknown-linux-gnu", "-x", "c++", "-std=gnu++17", "-fdeclspec",
@@ -299,13 +301,6 @@ std::vector<std::string> arguments_for(const CompileOptions& options, const Targ
       "-Wno-invalid-constexpr", "-Wno-c++11-narrowing", "-Wno-error=c++11-narrowing", "-ferror-limit", "20",
       "-ftemplate-depth=512", "-fconstexpr-depth=512", "-mrelocation-model", "pic", "-pic-level", "2",
       "-disable-free"};
-  if (!target.cpu.empty()) args.insert(args.end(), {"-target-cpu", target.cpu});
-  std::string features = target.features;
-  for (size_t start = 0; start < features.size();) {
-    size_t comma = std::min(features.find(',', start), features.size());
-    args.insert(args.end(), {"-target-feature", features.substr(start, comma - start)});
-    start = comma + 1;
-  }
   if (ptx) args.insert(args.end(), {"-target-feature", "+ptx80"});
   if (options.math_mode == MathMode::kSafe) {
     args.push_back("-ffp-contract=on");
@@ -313,11 +308,27 @@ std::vector<std::string> arguments_for(const CompileOptions& options, const Targ
     args.insert(args.end(), {"-ffp-contract=fast", "-mreassociate", "-freciprocal-math", "-fno-signed-zeros",
                              "-fapprox-func", "-D__METAL_MAYBE_FAST_MATH__=1", "-D__METAL_FAST_MATH__=1"});
   }
+  args.insert(args.end(), {"-internal-isystem", kStdlibFolder});
+  return args;
+}
+
+std::vector<std::string> arguments_for(const CompileOptions& options, const Target& target, bool precompiled) {
+  std::vector<std::string> args = language_arguments(options, target);
   uint32_t major = options.language_version >> 16, minor = options.language_version & 0xffff;
   args.push_back(str("-D__METAL_VERSION__=", major * 100 + minor * 10));
   for (const Macro& macro : options.macros) args.push_back(str("-D", macro.name, "=", macro.value));
-  args.insert(args.end(), {"-internal-isystem", kStdlibFolder, "-include", "msl_prelude.h", "-include", "msl_entry.h"});
+  if (!target.cpu.empty()) args.insert(args.end(), {"-target-cpu", target.cpu});
+  std::string features = target.features;
+  for (size_t start = 0; start < features.size();) {
+    size_t comma = std::min(features.find(',', start), features.size());
+    args.insert(args.end(), {"-target-feature", features.substr(start, comma - start)});
+    start = comma + 1;
+  }
+  // The prelude does not depend on the processor, so one precompiled form serves all.
+  if (precompiled) args.insert(args.end(), {"-include-pch", kPreludePch, "-fno-validate-pch"});
+  else args.insert(args.end(), {"-include", "msl_prelude.h", "-include", "msl_entry.h"});
   for (const std::string& folder : options.include_dirs) args.insert(args.end(), {"-I", folder});
+  args.push_back("placeholder");  // the input; replaced by memory
   return args;
 }
 
@@ -331,10 +342,10 @@ Status run_frontend(std::string_view source, const CompileOptions& options, Job&
   auto work = [&] {
     DiagnosticCollector collector;
     clang::CompilerInstance compiler;
-    auto files = make_file_system(options.include_dirs);
+    auto prelude = precompiled_prelude(language_arguments(options, job.request.target));
+    auto files = make_file_system(options.include_dirs, prelude.get());
     compiler.createDiagnostics(&collector, /*ShouldOwnClient=*/false);
-    std::vector<std::string> args = arguments_for(options, job.request.target);
-    args.push_back("placeholder");  // the input; replaced by memory below
+    std::vector<std::string> args = arguments_for(options, job.request.target, prelude != nullptr);
     std::vector<const char*> pointers;
     for (const std::string& arg : args) pointers.push_back(arg.c_str());
     auto invocation = std::make_shared<clang::CompilerInvocation>();

@@ -3,6 +3,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "metal/msl/frontend/prelude.h"
 #include "metal/msl/frontend/stdlib_files.h"
 
 namespace mlxn::msl {
@@ -66,7 +67,8 @@ class RestrictedFileSystem : public llvm::vfs::ProxyFileSystem {
 
 }  // namespace
 
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_file_system(const std::vector<std::string>& include_dirs) {
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_file_system(const std::vector<std::string>& include_dirs,
+                                                                 const llvm::MemoryBuffer* prelude) {
   auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   auto add = [&](const std::string& name, llvm::StringRef text) {
     std::string path = std::string(kStdlibFolder) + "/" + name;
@@ -76,6 +78,8 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_file_system(const std::vect
   for (const char* name : kPublicHeaders) add(name, "");
   for (const char* name : kTensorHeaders)
     add(name, "#error Metal 4 tensor primitives (metal_tensor, MetalPerformancePrimitives) are not supported\n");
+  if (prelude)
+    memory->addFile(kPreludePch, 0, llvm::MemoryBuffer::getMemBuffer(prelude->getBuffer(), kPreludePch, false));
   auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
       llvm::makeIntrusiveRefCnt<RestrictedFileSystem>(include_dirs));
   overlay->pushOverlay(memory);

@@ -84,6 +84,7 @@ class Rewriter {
       return i + 1;
     }
     if (is_address_space(name)) return rewrite_address_space(i);
+    if (name == "coherent" && is(i + 1, tok::l_paren)) return closing(i + 1) + 1;  // coherent(system) device
     if (name == "static_cast") {
       push_word("__msl_static_cast", token.getLocation());
       return i + 1;

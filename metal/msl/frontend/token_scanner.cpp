@@ -211,7 +211,8 @@ class Scanner {
       if (token.is(tok::colon) && head.has_parameters) return finish(head, i, Kind::kConstructor);
       if (token.is(tok::l_brace)) return finish(head, i, Kind::kBody);
       if (!word(i).empty() && !is_address_space(word(i))) head.last_word = word(i).str();
-      append_token(i, head);
+      if (head.has_parameters && is_address_space(word(i))) head.uses_address_space = true;  // f(...) constant {
+      else append_token(i, head);
       ++i;
     }
     head.stop = end;
