@@ -1,0 +1,62 @@
+// The loops one would write in plain C++, compiled with -O3 -march=native.
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "bench/problems.h"
+
+namespace mlxn::bench {
+namespace {
+
+float half_to_float(uint16_t half) {
+  const uint32_t sign = uint32_t{half} >> 15 << 31, exponent = half >> 10 & 31,
+                 mantissa = half & 1023;
+  if (exponent == 0) {
+    const float value = static_cast<float>(mantissa) * 0x1p-24f;
+    return sign ? -value : value;
+  }
+  return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+}  // namespace
+
+void plain_elementwise(const Problem& problem, float* out, size_t begin, size_t end) {
+  const float* a = problem.floats(0);
+  const float* b = problem.floats(1);
+  for (size_t i = begin; i < end; ++i) out[i] = a[i] * b[i] + a[i];
+}
+
+void plain_rms_norm(const Problem& problem, float* out, size_t begin, size_t end) {
+  const size_t columns = problem.params.columns;
+  const float* weight = problem.floats(1);
+  for (size_t row = begin; row < end; ++row) {
+    const float* x = problem.floats(0) + row * columns;
+    float sum = 0;
+    for (size_t c = 0; c < columns; ++c) sum += x[c] * x[c];
+    const float scale = 1 / std::sqrt(sum / static_cast<float>(columns) + problem.params.epsilon);
+    for (size_t c = 0; c < columns; ++c) out[row * columns + c] = x[c] * scale * weight[c];
+  }
+}
+
+void plain_matvec_q4_0(const Problem& problem, float* out, size_t begin, size_t end) {
+  const size_t blocks = problem.params.columns / 32;
+  const float* x = problem.floats(1);
+  for (size_t row = begin; row < end; ++row) {
+    const uint8_t* in = problem.inputs[0].data() + row * blocks * 18;
+    float sum = 0;
+    for (size_t b = 0; b < blocks; ++b, in += 18) {
+      uint16_t scale;
+      std::memcpy(&scale, in, sizeof(scale));
+      float part = 0;
+      for (size_t i = 0; i < 16; ++i) {
+        const int byte = in[2 + i];
+        part += static_cast<float>((byte & 15) - 8) * x[b * 32 + i] +
+                static_cast<float>((byte >> 4) - 8) * x[b * 32 + i + 16];
+      }
+      sum += part * half_to_float(scale);
+    }
+    out[row] = sum;
+  }
+}
+
+}  // namespace mlxn::bench
