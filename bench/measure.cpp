@@ -35,8 +35,7 @@ class PlainRunner : public Runner {
       finished_ = 0;
       ++round_;
       part(0);
-      while (finished_ != threads_ - 1) {
-      }
+      while (finished_ != threads_ - 1) std::this_thread::yield();
     });
     measuring_ = false;
     return timing;
@@ -53,6 +52,7 @@ class PlainRunner : public Runner {
       if (round_ == seen) {
         // Out of the way while others are measured.
         if (!measuring_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::this_thread::yield();
         continue;
       }
       seen = round_;
