@@ -1,7 +1,4 @@
 // The compiler module: front end, lowering and code generation behind msl::Compiler.
-#include <cstring>
-#include <map>
-#include <optional>
 #include <set>
 
 #include "llvm/IR/Constants.h"
@@ -40,18 +37,6 @@ void find_active_arguments(const llvm::Function& entry, Kernel& kernel) {
     argument.active = used.count({argument.kind == ArgumentKind::kThreadgroupMemory, argument.index}) > 0;
 }
 
-// A function constant that is still read although it has no value.
-std::optional<std::string> unset_constant(const llvm::Module& module, const std::vector<FunctionConstant>& constants) {
-  for (const llvm::GlobalVariable& global : module.globals()) {
-    if (!global.isDeclaration() || global.use_empty()) continue;
-    for (const FunctionConstant& constant : constants)
-      if (global.getName().ends_with(constant.name))
-        return str("function constant '", constant.name, "' (index ", constant.index, ") has no value");
-    return str("undefined variable '", global.getName().str(), "'");
-  }
-  return std::nullopt;
-}
-
 class LibraryImpl : public Library {
  public:
   LibraryImpl(std::string source, CompileOptions options, Analysis analysis)
@@ -81,13 +66,12 @@ class LibraryImpl : public Library {
     MLXN_ASSIGN(auto machine, make_target_machine(request.target));
     module.setDataLayout(machine->createDataLayout());
     lower_annotations(module);
+    drop_initialisers(module);
     define_semantics(module, /*relax_alignment=*/!ptx);
     MLXN_TRY(inline_all(module, frontend.kernels));
     number_sites(module);
     simplify(module, *machine);
-    if (!request.allow_unset_constants)
-      if (auto missing = unset_constant(module, analysis_.constants))
-        return Error(ErrorCode::kCompileFailed, *missing);
+    MLXN_TRY(check_symbols(module, analysis_.constants, request.allow_unset_constants));
     for (Kernel& kernel : frontend.kernels) find_active_arguments(*module.getFunction(kernel.symbol), kernel);
     if (ptx) {
       lower_to_ptx(module, frontend.kernels);

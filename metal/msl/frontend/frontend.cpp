@@ -299,8 +299,7 @@ std::vector<std::string> language_arguments(const CompileOptions& options, const
       "-fno-threadsafe-statics", "-fwrapv", "-fno-finite-loops", "-fno-strict-return", "-relaxed-aliasing",
       "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-Wno-everything", "-Wno-error",
       "-Wno-invalid-constexpr", "-Wno-c++11-narrowing", "-Wno-error=c++11-narrowing", "-ferror-limit", "20",
-      "-ftemplate-depth=512", "-fconstexpr-depth=512", "-mrelocation-model", "pic", "-pic-level", "2",
-      "-disable-free"};
+      "-ftemplate-depth=512", "-fconstexpr-depth=512", "-mrelocation-model", "pic", "-pic-level", "2"};
   if (ptx) args.insert(args.end(), {"-target-feature", "+ptx80"});
   if (options.math_mode == MathMode::kSafe) {
     args.push_back("-ffp-contract=on");

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "llvm/ADT/StringSet.h"
+#include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -160,6 +160,62 @@ void lower_annotations(Module& module) {
     if (GlobalVariable* global = module.getNamedGlobal(name)) global->eraseFromParent();
 }
 
+void drop_initialisers(Module& module) {
+  GlobalVariable* list = module.getNamedGlobal("llvm.global_ctors");
+  if (!list) return;
+  list->eraseFromParent();
+  // Whatever an initialiser writes has no value of its own.
+  for (Function& function : module) {
+    if (!function.getName().starts_with("__cxx_global_var_init")) continue;
+    for (BasicBlock& block : function)
+      for (Instruction& instruction : block)
+        for (Value* operand : instruction.operands())
+          if (auto* global = dyn_cast<GlobalVariable>(operand->stripInBoundsConstantOffsets());
+              global && !global->isConstant() && global->hasInitializer()) {
+            global->setInitializer(nullptr);
+            global->setLinkage(GlobalValue::ExternalLinkage);
+            global->setComdat(nullptr);
+          }
+  }
+}
+
+namespace {
+
+// "undefined variable" or, better, which function constant it is.
+std::string describe_undefined(const GlobalVariable& global, const std::vector<FunctionConstant>& constants) {
+  std::string name = demangle(global.getName().str());
+  size_t scope = name.rfind("::");
+  std::string plain = scope == std::string::npos ? name : name.substr(scope + 2);
+  for (const FunctionConstant& constant : constants)
+    if (constant.name == plain)
+      return str("function constant '", constant.name, "' (index ", constant.index, ") has no value");
+  return str("variable '", name, "' has no value that is known at compile time; does it depend on a function constant that is not set?");
+}
+
+Status check_call(const CallBase& call) {
+  if (call.isInlineAsm()) return Error(ErrorCode::kCompileFailed, "inline assembly is not allowed in MSL");
+  const Function* callee = call.getCalledFunction();
+  if (callee && callee->isDeclaration() && callee->getName().starts_with("_Z"))
+    return Error(ErrorCode::kCompileFailed, str("undefined function '", demangle(callee->getName().str()), "'"));
+  return {};
+}
+
+}  // namespace
+
+Status check_symbols(const Module& module, const std::vector<FunctionConstant>& constants, bool allow_unset) {
+  if (!module.getModuleInlineAsm().empty())
+    return Error(ErrorCode::kCompileFailed, "inline assembly is not allowed in MSL");
+  for (const Function& function : module)
+    for (const BasicBlock& block : function)
+      for (const Instruction& instruction : block)
+        if (const auto* call = dyn_cast<CallBase>(&instruction)) MLXN_TRY(check_call(*call));
+  if (allow_unset) return {};
+  for (const GlobalVariable& global : module.globals())
+    if (global.isDeclaration() && !global.use_empty())
+      return Error(ErrorCode::kCompileFailed, describe_undefined(global, constants));
+  return {};
+}
+
 Status inline_all(Module& module, const std::vector<Kernel>& kernels) {
   std::set<std::string> entries;
   for (const Kernel& kernel : kernels) entries.insert(kernel.symbol);
@@ -199,6 +255,7 @@ Status inline_all(Module& module, const std::vector<Kernel>& kernels) {
       for (Instruction& instruction : block)
         if (auto* call = dyn_cast<CallBase>(&instruction)) {
           Function* callee = call->getCalledFunction();
+          if (call->isInlineAsm()) continue;  // refused by check_symbols
           if (!callee) return Error(ErrorCode::kCompileFailed, "calls through function pointers are not supported");
           if (!callee->isDeclaration())
             return Error(ErrorCode::kCompileFailed, str("recursive functions are not allowed: ", callee->getName().str()));

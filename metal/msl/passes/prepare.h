@@ -18,6 +18,14 @@ void define_semantics(llvm::Module& module, bool relax_alignment);
 // other annotations.
 void lower_annotations(llvm::Module& module);
 
+// Removes run-time initialisers: kernels have nobody to run them. A variable that needs one becomes a
+// mere declaration, so that check_symbols can name it if a kernel uses it.
+void drop_initialisers(llvm::Module& module);
+
+// Refuses what must not reach the code generator: inline assembly, functions without a body, and, unless
+// allowed, variables without a value (function constants that were not set).
+Status check_symbols(const llvm::Module& module, const std::vector<FunctionConstant>& constants, bool allow_unset);
+
 // Inlines everything into the entry functions. Fails on recursion.
 Status inline_all(llvm::Module& module, const std::vector<Kernel>& kernels);
 
