@@ -1,0 +1,182 @@
+// Unretained references, memory of pending work, deallocators.
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "api_test.h"
+
+namespace mlxn_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class UnretainedTest : public ApiTest {
+ protected:
+  // Commits behind an event, calls `release`, lets the buffer run; gives its error.
+  template <class Encode, class Release>
+  std::string run(Encode encode, Release release) {
+    auto event = TransferPtr(device->newSharedEvent());
+    auto commands = NS::RetainPtr(queue->commandBufferWithUnretainedReferences());
+    EXPECT_FALSE(commands->retainedReferences());
+    commands->encodeWait(event.get(), 1);
+    encode(commands.get());
+    commands->commit();
+    release();
+    event->setSignaledValue(1);
+    commands->waitUntilCompleted();
+    return commands->error() ? text(commands->error()) : "";
+  }
+};
+
+TEST_F(UnretainedTest, LiveObjectsRun) {
+  auto data = buffer(16);
+  auto state = any_pipeline();
+  EXPECT_EQ(run(
+                [&](MTL::CommandBuffer* commands) {
+                  auto* encoder = commands->computeCommandEncoder();
+                  encoder->setComputePipelineState(state.get());
+                  encoder->setBuffer(data.get(), 0, 3);
+                  encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+                  encoder->endEncoding();
+                },
+                [] {}),
+            "");
+  EXPECT_EQ(data->retainCount(), 1u);
+}
+
+TEST_F(UnretainedTest, DoesNotRetain) {
+  auto data = buffer(16);
+  auto* commands = queue->commandBufferWithUnretainedReferences();
+  auto* blit = commands->blitCommandEncoder();
+  blit->fillBuffer(data.get(), NS::Range(0, 16), 1);
+  blit->endEncoding();
+  EXPECT_EQ(data->retainCount(), 1u);
+  EXPECT_EQ(finish(commands), "");
+}
+
+TEST_F(UnretainedTest, AReleasedBufferIsNamed) {
+  auto data = buffer(16);
+  auto state = any_pipeline();
+  data->setLabel(string("x"));
+  EXPECT_EQ(run(
+                [&](MTL::CommandBuffer* commands) {
+                  auto* encoder = commands->computeCommandEncoder();
+                  encoder->setComputePipelineState(state.get());
+                  encoder->setBuffer(data.get(), 0, 3);
+                  encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+                  encoder->endEncoding();
+                },
+                [&] { data.reset(); }),
+            "buffer 'x' bound at index 3 of dispatch 'k' was released before the command buffer ran");
+}
+
+TEST_F(UnretainedTest, AReleasedPipelineIsNamed) {
+  auto state = any_pipeline();
+  EXPECT_EQ(run(
+                [&](MTL::CommandBuffer* commands) {
+                  auto* encoder = commands->computeCommandEncoder();
+                  encoder->setComputePipelineState(state.get());
+                  encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+                  encoder->endEncoding();
+                },
+                [&] { state.reset(); }),
+            "pipeline of dispatch 'k' was released before the command buffer ran");
+}
+
+TEST_F(UnretainedTest, ReleasedBlitAndDeclaredResourcesAreNamed) {
+  auto data = buffer(16);
+  EXPECT_THAT(run(
+                  [&](MTL::CommandBuffer* commands) {
+                    auto* blit = commands->blitCommandEncoder();
+                    blit->fillBuffer(data.get(), NS::Range(0, 16), 1);
+                    blit->endEncoding();
+                  },
+                  [&] { data.reset(); }),
+              HasSubstr("buffer used by fillBuffer was released"));
+  data = buffer(16);
+  auto state = any_pipeline();
+  EXPECT_THAT(run(
+                  [&](MTL::CommandBuffer* commands) {
+                    auto* encoder = commands->computeCommandEncoder();
+                    encoder->useResource(data.get(), MTL::ResourceUsageRead);
+                    encoder->setComputePipelineState(state.get());
+                    encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+                    encoder->endEncoding();
+                  },
+                  [&] { data.reset(); }),
+              HasSubstr("resource declared by useResource was released"));
+}
+
+TEST_F(UnretainedTest, HeapBuffersAreWatchedOneByOne) {
+  auto descriptor = TransferPtr(MTL::HeapDescriptor::alloc()->init());
+  descriptor->setSize(1024);
+  descriptor->setResourceOptions(MTL::ResourceStorageModeShared);
+  auto heap = TransferPtr(device->newHeap(descriptor.get()));
+  auto data = TransferPtr(heap->newBuffer(16, MTL::ResourceStorageModeShared));
+  EXPECT_THAT(run(
+                  [&](MTL::CommandBuffer* commands) {
+                    auto* blit = commands->blitCommandEncoder();
+                    blit->fillBuffer(data.get(), NS::Range(0, 16), 1);
+                    blit->endEncoding();
+                  },
+                  [&] { data.reset(); }),
+              HasSubstr("was released before"));
+}
+
+class LifetimeTest : public ApiTest {};
+
+TEST_F(LifetimeTest, TheDeallocatorWaitsForPendingWork) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* memory = std::aligned_alloc(page, page);
+  std::atomic<int> freed = 0;
+  const std::function<void(void*, NS::UInteger)> deallocator = [&](void* bytes, NS::UInteger size) {
+    EXPECT_EQ(bytes, memory);
+    EXPECT_EQ(size, page);
+    ++freed;
+  };
+  // MLXN-ONLY-BEGIN (Apple has a block here)
+  auto data = TransferPtr(
+      device->newBuffer(memory, page, MTL::ResourceStorageModeShared, deallocator));
+  // MLXN-ONLY-END
+  ASSERT_TRUE(data);
+  auto event = TransferPtr(device->newSharedEvent());
+  auto commands = NS::RetainPtr(queue->commandBuffer());
+  commands->encodeWait(event.get(), 1);
+  auto* blit = commands->blitCommandEncoder();
+  blit->fillBuffer(data.get(), NS::Range(0, page), 5);
+  blit->endEncoding();
+  commands->commit();
+  data.reset();
+  EXPECT_EQ(freed, 0);
+  event->setSignaledValue(1);
+  commands->waitUntilCompleted();
+  EXPECT_EQ(freed, 1);
+  EXPECT_EQ(static_cast<uint8_t*>(memory)[page - 1], 5);
+  std::free(memory);
+}
+
+TEST_F(LifetimeTest, ReleasingEverythingEarlyIsSafe) {
+  auto event = TransferPtr(device->newSharedEvent());
+  auto data = buffer(16);
+  auto state = any_pipeline();
+  auto commands = NS::RetainPtr(queue->commandBuffer());
+  commands->encodeWait(event.get(), 1);
+  auto* encoder = commands->computeCommandEncoder();
+  encoder->setComputePipelineState(state.get());
+  encoder->setBuffer(data.get(), 0, 0);
+  encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+  encoder->endEncoding();
+  commands->commit();
+  data.reset();
+  state.reset();
+  queue.reset();
+  device.reset();
+  renew_pool();
+  event->setSignaledValue(1);
+  commands->waitUntilCompleted();
+  EXPECT_EQ(commands->status(), MTL::CommandBufferStatusCompleted) << text(commands->error());
+}
+
+}  // namespace
+}  // namespace mlxn_test
