@@ -38,8 +38,8 @@ TEST_F(BufferTest, BytesAreCopied) {
 }
 
 TEST_F(BufferTest, PrivateBuffersHaveNoContents) {
-  auto data = buffer(64, MTL::ResourceStorageModePrivate |
-                             MTL::ResourceHazardTrackingModeUntracked);
+  auto data =
+      buffer(64, MTL::ResourceStorageModePrivate | MTL::ResourceHazardTrackingModeUntracked);
   EXPECT_EQ(data->contents(), nullptr);
   EXPECT_EQ(data->storageMode(), MTL::StorageModePrivate);
   EXPECT_EQ(data->hazardTrackingMode(), MTL::HazardTrackingModeUntracked);
@@ -77,8 +77,8 @@ struct Pages {
 
 TEST_F(BufferTest, NoCopyUsesTheCallersMemory) {
   Pages pages;
-  auto data = TransferPtr(device->newBuffer(pages.memory, pages.size,
-                                            MTL::ResourceStorageModeShared, nullptr));
+  auto data = TransferPtr(
+      device->newBuffer(pages.memory, pages.size, MTL::ResourceStorageModeShared, nullptr));
   ASSERT_TRUE(data);
   EXPECT_EQ(data->contents(), pages.memory);
   auto* commands = queue->commandBuffer();

@@ -63,9 +63,8 @@ TEST_F(CommandBufferTest, ManyBuffersRunInCommitOrder) {
   for (int i = 0; i < 50; ++i) {
     auto* commands = queue->commandBuffer();
     encode_fill(commands, data.get(), static_cast<uint8_t>(i));
-    commands->addCompletedHandler([&](MTL::CommandBuffer*) {
-      seen.push_back(*static_cast<uint8_t*>(data->contents()));
-    });
+    commands->addCompletedHandler(
+        [&](MTL::CommandBuffer*) { seen.push_back(*static_cast<uint8_t*>(data->contents())); });
     commands->commit();
   }
   EXPECT_EQ(finish(queue->commandBuffer()), "");
@@ -205,7 +204,8 @@ TEST_F(CommandBufferTest, DoubleCommitIsReported) {
   auto* commands = queue->commandBuffer();
   EXPECT_EQ(finish(commands), "");
   commands->commit();
-  EXPECT_THAT(messages().at(0), HasSubstr("MTL::CommandBuffer::commit: command buffer is already committed"));
+  EXPECT_THAT(messages().at(0),
+              HasSubstr("MTL::CommandBuffer::commit: command buffer is already committed"));
   EXPECT_EQ(commands->status(), MTL::CommandBufferStatusCompleted);  // it had completed before
 }
 
@@ -220,7 +220,8 @@ TEST_F(CommandBufferTest, DoubleCommitBeforeCompletionBecomesTheError) {
   EXPECT_EQ(commands->status(), MTL::CommandBufferStatusError);
   EXPECT_THAT(text(commands->error()), HasSubstr("already committed"));
   EXPECT_EQ(text(commands->error()->domain()), "MTLCommandBufferErrorDomain");
-  EXPECT_EQ(commands->error()->code(), static_cast<NS::Integer>(MTL::CommandBufferErrorInvalidResource));
+  EXPECT_EQ(commands->error()->code(),
+            static_cast<NS::Integer>(MTL::CommandBufferErrorInvalidResource));
 }
 
 TEST_F(CommandBufferTest, WrongOrdersOfCallsAreErrors) {
@@ -291,8 +292,8 @@ TEST_F(CommandBufferTest, ErrorsNameTheEncodersWhenAsked) {
   encoder->setBufferOffset(0, 0);
   encoder->endEncoding();
   EXPECT_THAT(finish(commands), HasSubstr("no buffer is bound at index 0"));
-  auto* infos = commands->error()->userInfo()->object<NS::Array>(
-      MTL::CommandBufferEncoderInfoErrorKey);
+  auto* infos =
+      commands->error()->userInfo()->object<NS::Array>(MTL::CommandBufferEncoderInfoErrorKey);
   ASSERT_EQ(infos->count(), 1u);
   auto* info = infos->object<MTL::CommandBufferEncoderInfo>(0);
   EXPECT_EQ(text(info->label()), "layer 3");

@@ -76,7 +76,9 @@ __attribute__((no_sanitize("undefined"))) void call_null(MTL::Buffer* nothing) {
   EXPECT_EQ(nothing->contents(), nullptr);
   EXPECT_EQ(nothing->label(), nullptr);
 }
-TEST_F(DeviceTest, CallsOnNullReturnZero) { call_null(nullptr); }
+TEST_F(DeviceTest, CallsOnNullReturnZero) {
+  call_null(nullptr);
+}
 
 TEST_F(DeviceTest, CaptureIsRefusedWithTheDocumentedError) {
   auto* manager = MTL::CaptureManager::sharedCaptureManager();

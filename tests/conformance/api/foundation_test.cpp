@@ -22,13 +22,13 @@ TEST_F(FoundationTest, StringKeepsUtf8AndCountsUtf16Units) {
 
 TEST_F(FoundationTest, StringRefusesBytesThatAreNotValid) {
   EXPECT_EQ(NS::String::string("\xff", NS::UTF8StringEncoding), nullptr);
-  EXPECT_EQ(NS::String::string("\xc0\x80", NS::UTF8StringEncoding), nullptr);  // overlong
+  EXPECT_EQ(NS::String::string("\xc0\x80", NS::UTF8StringEncoding), nullptr);      // overlong
   EXPECT_EQ(NS::String::string("\xed\xa0\x80", NS::UTF8StringEncoding), nullptr);  // surrogate
   EXPECT_EQ(NS::String::string("\x80", NS::ASCIIStringEncoding), nullptr);
   EXPECT_EQ(text(NS::String::string("\xe4", NS::ISOLatin1StringEncoding)), "\xc3\xa4");
   char16_t units[] = u"h\u00e9";
-  auto wide = TransferPtr(
-      NS::String::alloc()->init(units, 4, NS::UTF16LittleEndianStringEncoding, false));
+  auto wide =
+      TransferPtr(NS::String::alloc()->init(units, 4, NS::UTF16LittleEndianStringEncoding, false));
   EXPECT_EQ(text(wide.get()), "h\xc3\xa9");
   EXPECT_EQ(NS::String::alloc()->init(units, 3, NS::UTF16LittleEndianStringEncoding, false),
             nullptr);
@@ -37,8 +37,7 @@ TEST_F(FoundationTest, StringRefusesBytesThatAreNotValid) {
 TEST_F(FoundationTest, StringSearchCompareAndAppend) {
   auto value = string("Metal on Metal");
   EXPECT_TRUE(value->rangeOfString(string("Metal"), 0).Equal(NS::Range(0, 5)));
-  EXPECT_TRUE(
-      value->rangeOfString(string("Metal"), NS::BackwardsSearch).Equal(NS::Range(9, 5)));
+  EXPECT_TRUE(value->rangeOfString(string("Metal"), NS::BackwardsSearch).Equal(NS::Range(9, 5)));
   EXPECT_EQ(value->rangeOfString(string("metal"), 0).location,
             static_cast<NS::UInteger>(NS::NotFound));
   EXPECT_EQ(value->rangeOfString(string("METAL"), NS::CaseInsensitiveSearch).location, 0u);
@@ -115,8 +114,8 @@ TEST_F(FoundationTest, NumbersConvertAndCompare) {
 TEST_F(FoundationTest, ErrorCarriesDomainCodeAndInfo) {
   const NS::Object* description = string("it broke");
   const NS::Object* key = NS::LocalizedDescriptionKey;
-  auto* error = NS::Error::error(NS::CocoaErrorDomain, 42,
-                                 NS::Dictionary::dictionary(&description, &key, 1));
+  auto* error =
+      NS::Error::error(NS::CocoaErrorDomain, 42, NS::Dictionary::dictionary(&description, &key, 1));
   EXPECT_EQ(error->code(), 42);
   EXPECT_EQ(text(error->domain()), "NSCocoaErrorDomain");
   EXPECT_EQ(text(error->localizedDescription()), "it broke");

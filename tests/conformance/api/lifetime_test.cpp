@@ -59,16 +59,17 @@ TEST_F(UnretainedTest, AReleasedBufferIsNamed) {
   auto data = buffer(16);
   auto state = any_pipeline();
   data->setLabel(string("x"));
-  EXPECT_EQ(run(
-                [&](MTL::CommandBuffer* commands) {
-                  auto* encoder = commands->computeCommandEncoder();
-                  encoder->setComputePipelineState(state.get());
-                  encoder->setBuffer(data.get(), 0, 3);
-                  encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
-                  encoder->endEncoding();
-                },
-                [&] { data.reset(); }),
-            "buffer 'x' bound at index 3 of dispatch 'k' was released before the command buffer ran");
+  EXPECT_EQ(
+      run(
+          [&](MTL::CommandBuffer* commands) {
+            auto* encoder = commands->computeCommandEncoder();
+            encoder->setComputePipelineState(state.get());
+            encoder->setBuffer(data.get(), 0, 3);
+            encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+            encoder->endEncoding();
+          },
+          [&] { data.reset(); }),
+      "buffer 'x' bound at index 3 of dispatch 'k' was released before the command buffer ran");
 }
 
 TEST_F(UnretainedTest, AReleasedPipelineIsNamed) {
@@ -136,8 +137,8 @@ TEST_F(LifetimeTest, TheDeallocatorWaitsForPendingWork) {
     ++freed;
   };
   // MLXN-ONLY-BEGIN (Apple has a block here)
-  auto data = TransferPtr(
-      device->newBuffer(memory, page, MTL::ResourceStorageModeShared, deallocator));
+  auto data =
+      TransferPtr(device->newBuffer(memory, page, MTL::ResourceStorageModeShared, deallocator));
   // MLXN-ONLY-END
   ASSERT_TRUE(data);
   auto event = TransferPtr(device->newSharedEvent());

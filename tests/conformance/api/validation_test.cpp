@@ -113,8 +113,8 @@ TEST_F(ValidationTest, PipelineDescriptorsTightenTheLimits) {
   descriptor->setThreadGroupSizeIsMultipleOfThreadExecutionWidth(true);
   descriptor->setLabel(string("tight"));
   NS::Error* error = nullptr;
-  state = TransferPtr(device->newComputePipelineState(descriptor.get(), MTL::PipelineOptionNone,
-                                                      nullptr, &error));
+  state = TransferPtr(
+      device->newComputePipelineState(descriptor.get(), MTL::PipelineOptionNone, nullptr, &error));
   ASSERT_TRUE(state) << text(error);
   EXPECT_EQ(text(state->label()), "tight");
   EXPECT_EQ(state->maxTotalThreadsPerThreadgroup(), 64u);
@@ -125,8 +125,8 @@ TEST_F(ValidationTest, PipelineDescriptorsTightenTheLimits) {
 
   descriptor->setThreadGroupSizeIsMultipleOfThreadExecutionWidth(false);
   descriptor->setRequiredThreadsPerThreadgroup(MTL::Size(8, 4, 1));
-  state = TransferPtr(device->newComputePipelineState(descriptor.get(), MTL::PipelineOptionNone,
-                                                      nullptr, &error));
+  state = TransferPtr(
+      device->newComputePipelineState(descriptor.get(), MTL::PipelineOptionNone, nullptr, &error));
   EXPECT_THAT(dispatch(MTL::Size(1, 1, 1), MTL::Size(32, 1, 1)),
               HasSubstr("expected exactly the required (8, 4, 1)"));
   EXPECT_EQ(dispatch(MTL::Size(1, 1, 1), MTL::Size(8, 4, 1)), "");
@@ -203,7 +203,8 @@ TEST_F(ValidationTest, ObjectsMustBelongToTheDevice) {
 }
 
 TEST_F(ValidationTest, NullObjectsAreNamed) {
-  EXPECT_THAT(compute([](auto* e) { e->updateFence(nullptr); }), HasSubstr("updateFence: null fence"));
+  EXPECT_THAT(compute([](auto* e) { e->updateFence(nullptr); }),
+              HasSubstr("updateFence: null fence"));
   EXPECT_THAT(compute([](auto* e) { e->useResource(nullptr, MTL::ResourceUsageRead); }),
               HasSubstr("null resource"));
   EXPECT_THAT(compute([](auto* e) { e->useHeap(nullptr); }), HasSubstr("null heap"));
