@@ -39,48 +39,31 @@ struct Job {
   std::vector<std::string> missing;                             // requested, not found
 };
 
-// Over-approximates, by name, which function constants each top-level declaration can reach.
+// Which function constants a declaration can reach, by name: a declaration before use reaches what its own
+// words reach. An over-approximation when one name is declared more than once.
 class ConstantUse {
  public:
   ConstantUse(const std::vector<Token>& tokens, const ScanResult& scan) {
-    for (const FunctionConstantDecl& constant : scan.constants) names_.insert(constant.name);
-    if (names_.empty()) return;
-    // A declaration at brace depth 0 "defines" the identifiers before its first brace or '=' and
-    // "uses" all identifiers in it.
-    std::vector<std::string> words;
-    int depth = 0;
-    for (const Token& token : tokens) {
-      if (token.is(clang::tok::identifier)) words.push_back(token.getIdentifierInfo()->getName().str());
-      if (token.is(clang::tok::l_brace)) ++depth;
-      if (token.is(clang::tok::r_brace)) --depth;
-      bool ends = depth == 0 && token.isOneOf(clang::tok::semi, clang::tok::r_brace);
-      if (!ends) continue;
-      std::set<std::string> all(words.begin(), words.end());
-      for (const std::string& word : all) uses_[word].insert(all.begin(), all.end());
-      words.clear();
+    for (const FunctionConstantDecl& constant : scan.constants) reached_[constant.name] = {constant.name};
+    if (reached_.empty()) return;
+    for (const NamedDeclaration& declaration : scan.declarations) {
+      std::set<std::string> found;
+      for (size_t i = declaration.range.begin; i < declaration.range.end; ++i) {
+        if (!tokens[i].is(clang::tok::identifier)) continue;
+        auto used = reached_.find(tokens[i].getIdentifierInfo()->getName().str());
+        if (used != reached_.end()) found.insert(used->second.begin(), used->second.end());
+      }
+      if (!found.empty()) reached_[declaration.name].insert(found.begin(), found.end());
     }
   }
 
-  std::set<std::string> reachable(const std::string& start) {
-    std::set<std::string> seen, found;
-    if (names_.empty()) return found;
-    std::vector<std::string> todo = {start};
-    while (!todo.empty()) {
-      std::string word = todo.back();
-      todo.pop_back();
-      if (!seen.insert(word).second) continue;
-      if (names_.count(word)) {
-        found.insert(word);
-        continue;
-      }
-      for (const std::string& next : uses_[word]) todo.push_back(next);
-    }
-    return found;
+  std::set<std::string> reachable(const std::string& name) const {
+    auto found = reached_.find(name);
+    return found == reached_.end() ? std::set<std::string>() : found->second;
   }
 
  private:
-  std::set<std::string> names_;
-  std::map<std::string, std::set<std::string>> uses_;
+  std::map<std::string, std::set<std::string>> reached_;
 };
 
 // Runs Clang on the rewritten tokens. After the user's last declaration it adds, in two steps, one
@@ -133,6 +116,8 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     ScanResult scanned = scan(preprocessor, user);
     RewriteOptions options{job_.request.constant_values, job_.analysis};
     std::vector<Token> rewritten = rewrite(preprocessor, user, scanned, options);
+    for (EntryPoint& entry : scanned.entry_points)
+      entry.plain_parameters = plain_parameters(preprocessor, user, entry.parameters);
     choose_entries(scanned, user);
     if (job_.analysis)
       for (const FunctionConstantDecl& constant : scanned.constants) constant_names_.insert(constant.name);
@@ -227,7 +212,14 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     for (size_t i = 0; i < entries_.size(); ++i) {
       std::string open;
       for (const std::string& scope : entries_[i].scope) open += "namespace " + scope + " {";
-      text(str(open, "static constexpr auto* __msl_fn_", i, " = &"));
+      text(str(open, "static constexpr auto* __msl_fn_", i, " = "));
+      // A cast to the declared type deduces template arguments that the source leaves out.
+      if (!entries_[i].plain_parameters.empty()) {
+        text("(void (*)");
+        tokens.insert(tokens.end(), entries_[i].plain_parameters.begin(), entries_[i].plain_parameters.end());
+        text(")");
+      }
+      text("&");
       tokens.insert(tokens.end(), entries_[i].callee.begin(), entries_[i].callee.end());
       text(";" + std::string(entries_[i].scope.size(), '}'));
     }
@@ -259,7 +251,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
   const clang::FunctionDecl* function_of(const std::string& variable) {
     auto found = variables_.find(variable);
     if (found == variables_.end() || !found->second->getInit()) return nullptr;
-    const clang::Expr* init = found->second->getInit()->IgnoreParenImpCasts();
+    const clang::Expr* init = found->second->getInit()->IgnoreParenCasts();
     if (const auto* address = llvm::dyn_cast<clang::UnaryOperator>(init)) init = address->getSubExpr()->IgnoreParenImpCasts();
     const auto* reference = llvm::dyn_cast<clang::DeclRefExpr>(init);
     return reference ? llvm::dyn_cast<clang::FunctionDecl>(reference->getDecl()) : nullptr;

@@ -276,6 +276,31 @@ std::vector<Token> rewrite(clang::Preprocessor& preprocessor, const std::vector<
   return Rewriter(preprocessor, tokens, scan, options).run();
 }
 
+std::vector<Token> plain_parameters(clang::Preprocessor& preprocessor, const std::vector<Token>& tokens,
+                                    TokenRange range) {
+  std::vector<Token> result;
+  for (size_t i = range.begin; i < range.end; ++i) {
+    if (tokens[i].is(tok::l_square) && i + 1 < range.end && tokens[i + 1].is(tok::l_square)) {
+      for (int depth = 0; i < range.end; ++i) {
+        if (tokens[i].is(tok::l_square)) ++depth;
+        if (tokens[i].is(tok::r_square) && --depth == 0) break;
+      }
+      continue;
+    }
+    Token token = tokens[i];
+    llvm::StringRef word = word_of(token);
+    if (word == "constant") {
+      clang::IdentifierInfo* info = preprocessor.getIdentifierInfo("const");
+      token.setKind(info->getTokenID());
+      token.setIdentifierInfo(info);
+    } else if (is_address_space(word)) {
+      continue;
+    }
+    result.push_back(token);
+  }
+  return result;
+}
+
 std::vector<Token> lex_text(clang::Preprocessor& preprocessor, const std::string& text,
                             const std::string& name) {
   clang::SourceManager& sources = preprocessor.getSourceManager();

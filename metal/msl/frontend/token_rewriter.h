@@ -32,6 +32,10 @@ struct RewriteOptions {
 std::vector<clang::Token> rewrite(clang::Preprocessor& preprocessor, const std::vector<clang::Token>& tokens,
                                   const ScanResult& scan, const RewriteOptions& options);
 
+// The tokens of a parameter list as C++ parameters: no address spaces, no attributes.
+std::vector<clang::Token> plain_parameters(clang::Preprocessor& preprocessor, const std::vector<clang::Token>& tokens,
+                                           TokenRange range);
+
 // Tokens of generated C++ text. The text is registered under `name` with the source manager.
 std::vector<clang::Token> lex_text(clang::Preprocessor& preprocessor, const std::string& text,
                                    const std::string& name);

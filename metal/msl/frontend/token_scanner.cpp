@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -293,15 +294,20 @@ class Scanner {
       add_instantiation(head, next);
       return;
     }
+    if (&seen != &members_)
+      result_.declarations.push_back({head.has_parameters ? word(head.name).str() : head.last_word, {head.begin, next}});
     if (head.kind == Kind::kDeclaration && head.constant_index.end && !head.has_parameters) {
       add_constant(head, next);
       return;
     }
-    if (!braces && head.kind != Kind::kConstructor) return;
+    bool defaulted = head.kind == Kind::kInitialised && head.has_parameters && is(head.stop + 2, tok::semi) &&
+                     at(head.stop + 1).isOneOf(tok::kw_default, tok::kw_delete);
+    if (!braces && !defaulted && head.kind != Kind::kConstructor) return;
     if (drop_if_repeated(head, next, seen)) return;
     if (head.is_class && !head.has_parameters) {
-      SeenMap members;
-      scan_scope(head.stop + 1, closing(head.stop, next), members);
+      SeenMap outer = std::exchange(members_, {});
+      scan_scope(head.stop + 1, closing(head.stop, next), members_);
+      members_ = std::move(outer);
     } else if (head.is_kernel && head.has_parameters && !head.is_template) {
       add_entry(head.host_name.empty() ? word(head.name).str() : head.host_name,
                 {head.name, head.name + 1}, word(head.name).str());
@@ -322,13 +328,16 @@ class Scanner {
   void add_instantiation(const Head& head, size_t next) {
     result_.dropped.push_back({head.begin, next});
     size_t last = head.stop;  // one past the callee
+    TokenRange parameters;
     if (last > head.begin && at(last - 1).is(tok::r_paren)) {
+      parameters.end = last;
       int depth = 0;
       do {
         --last;
         if (at(last).is(tok::r_paren)) ++depth;
         if (at(last).is(tok::l_paren)) --depth;
       } while (depth > 0 && last > head.begin);
+      parameters.begin = last;
     }
     size_t first = last - 1;
     int depth = 0;
@@ -346,6 +355,8 @@ class Scanner {
     while (first >= head.begin + 2 && at(first - 1).is(tok::coloncolon) && at(first - 2).is(tok::identifier))
       first -= 2;
     add_entry(head.host_name, {first, last}, base);
+    bool deduced = at(last - 1).is(tok::identifier);
+    if (deduced) result_.entry_points.back().parameters = parameters;
   }
 
   size_t opening(size_t i, size_t begin) const {
@@ -394,7 +405,8 @@ class Scanner {
 
   clang::Preprocessor& preprocessor_;
   const std::vector<Token>& tokens_;
-  std::map<std::string, SeenMap> seen_;
+  std::map<std::string, SeenMap> seen_;  // by namespace
+  SeenMap members_;                      // of the class being scanned
   std::vector<std::string> scope_;
   ScanResult result_;
 };

@@ -23,6 +23,8 @@ struct TokenRange {
 struct EntryPoint {
   std::string name;                   // host name
   std::vector<clang::Token> callee;   // how the source names the function: k, or k<float, 4>
+  TokenRange parameters;              // of an instantiation that leaves template arguments to deduction, else empty
+  std::vector<clang::Token> plain_parameters;  // the same as C++ (see token_rewriter.h)
   std::vector<std::string> scope;     // enclosing namespaces, outermost first
   std::string base_name;              // function or template name without arguments
   clang::SourceLocation location;
@@ -35,7 +37,14 @@ struct FunctionConstantDecl {
   TokenRange index;                   // argument of [[function_constant(...)]]
 };
 
+// A declaration at namespace scope and the name it declares.
+struct NamedDeclaration {
+  std::string name;
+  TokenRange range;
+};
+
 struct ScanResult {
+  std::vector<NamedDeclaration> declarations;
   std::vector<EntryPoint> entry_points;
   std::vector<FunctionConstantDecl> constants;
   std::vector<TokenRange> dropped;    // explicit kernel instantiations and repeated overloads, ascending
