@@ -14,8 +14,7 @@ bool BlitEncoderObject::check_span(const char* call, const char* role, BufferObj
                         ", expected at least one byte within the length ", target->length));
     return false;
   }
-  buffer->use(target, buffer->retainedReferences ? std::string()
-                                                 : str(target->named("buffer"), " used by ", call));
+  buffer->use(target, [&] { return str(target->named("buffer"), " used by ", call); });
   return true;
 }
 

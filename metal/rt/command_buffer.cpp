@@ -91,11 +91,6 @@ void CommandBufferObject::keep(Object* object) {
   if (object && kept_.insert(object).second) object->retain();
 }
 
-void CommandBufferObject::use(AllocationObject* object, const std::string& what) {
-  if (retainedReferences) return keep(object);
-  weak_uses_.push_back({object->life, what});
-}
-
 void CommandBufferObject::begin(EncoderObject* encoder) {
   open_encoder_ = encoder;
   barrier();
@@ -104,7 +99,9 @@ void CommandBufferObject::begin(EncoderObject* encoder) {
 void CommandBufferObject::end(EncoderObject* encoder, Ref<EncoderInfoObject> info) {
   if (open_encoder_ != encoder) return;
   open_encoder_ = nullptr;
-  if (errorOptions & MTL::CommandBufferErrorOptionEncoderExecutionStatus) {
+  // After commit the list belongs to the queue's thread.
+  const bool open = current_status() < MTL::CommandBufferStatusCommitted;
+  if (open && (errorOptions & MTL::CommandBufferErrorOptionEncoderExecutionStatus)) {
     encoder_infos_.push_back(std::move(info));
   }
 }
@@ -207,7 +204,7 @@ std::optional<Error> CommandBufferObject::run_list(CommandList& commands) {
   RunTimes times;
   const Status status = device().executor().run(commands, times);
   if (GPUStartTime == 0) GPUStartTime = static_cast<double>(times.start_ns) * 1e-9;
-  GPUEndTime = static_cast<double>(times.end_ns) * 1e-9;
+  if (times.end_ns != 0) GPUEndTime = static_cast<double>(times.end_ns) * 1e-9;
   if (status) return {};
   return status.error();
 }

@@ -54,7 +54,13 @@ class CommandBufferObject : public Object {
   // For encoders. The list being built; a new one begins after each event command.
   CommandList& list();
   void barrier();  // unless the list ends with one
-  void use(AllocationObject* object, const std::string& what);
+  // Keeps an object that a command uses: retained, or else watched under the name that `what`
+  // gives.
+  template <class What>
+  void use(AllocationObject* object, What what) {
+    if (retainedReferences) return keep(object);
+    weak_uses_.push_back({object->life, what()});
+  }
   void keep(Object* object);
   void begin(EncoderObject* encoder);
   void end(EncoderObject* encoder, Ref<EncoderInfoObject> info);

@@ -96,8 +96,7 @@ void ComputeEncoderObject::set_threadgroup_memory(uint64_t length, uint64_t inde
 void ComputeEncoderObject::use_allocation(std::string_view call, AllocationObject* object,
                                           const char* kind) {
   if (!can_encode(call) || !check_object(call, object, kind)) return;
-  buffer->use(object, buffer->retainedReferences ? std::string()
-                                                 : str(object->named(kind), " declared by ", call));
+  buffer->use(object, [&] { return str(object->named(kind), " declared by ", call); });
 }
 
 void ComputeEncoderObject::memory_barrier(std::string_view call) {
@@ -139,8 +138,8 @@ Status ComputeEncoderObject::check_buffer(const msl::ArgumentInfo& argument) con
     if (!argument.active) return {};
     return invalid(str(where, " has no buffer bound"));
   }
-  const uint64_t start = slot.buffer ? slot.buffer->offset + slot.offset : slot.offset;
-  if (argument.alignment > 1 && start % argument.alignment != 0 && argument.active) {
+  if (slot.buffer && argument.active && argument.alignment > 1 &&
+      (slot.buffer->offset + slot.offset) % argument.alignment != 0) {
     return invalid(
         str(where, " has offset ", slot.offset, ", expected a multiple of ", argument.alignment));
   }
@@ -191,10 +190,10 @@ void ComputeEncoderObject::bind(Dispatch& dispatch, uint32_t index) {
   }
   dispatch.bindings.push_back(
       {index, slot.buffer->memory, slot.buffer->offset + slot.offset, slot.available()});
-  buffer->use(slot.buffer.get(), buffer->retainedReferences
-                                     ? std::string()
-                                     : str(slot.buffer->named("buffer"), " bound at index ", index,
-                                           " of dispatch '", dispatch.label, "'"));
+  buffer->use(slot.buffer.get(), [&] {
+    return str(slot.buffer->named("buffer"), " bound at index ", index, " of dispatch '",
+               dispatch.label, "'");
+  });
 }
 
 void ComputeEncoderObject::encode(std::string_view call, Size3 grid, Size3 group,
@@ -211,8 +210,9 @@ void ComputeEncoderObject::encode(std::string_view call, Size3 grid, Size3 group
   if (indirect) {
     dispatch.indirect = indirect->memory;
     dispatch.indirect_offset = indirect->offset + indirect_offset;
-    buffer->use(indirect,
-                str(indirect->named("buffer"), " with indirect arguments of '", name, "'"));
+    buffer->use(indirect, [&] {
+      return str(indirect->named("buffer"), " with indirect arguments of '", name, "'");
+    });
   }
   const auto& arguments = pipeline_->kernel().arguments;
   if (buffer->device().info().compiles) {
@@ -227,9 +227,7 @@ void ComputeEncoderObject::encode(std::string_view call, Size3 grid, Size3 group
       dispatch.threadgroup_memory.push_back({index, threadgroup_bytes_[index]});
     }
   }
-  buffer->use(pipeline_.get(), buffer->retainedReferences
-                                   ? std::string()
-                                   : str("pipeline of dispatch '", name, "'"));
+  buffer->use(pipeline_.get(), [&] { return str("pipeline of dispatch '", name, "'"); });
   if (dispatchType == MTL::DispatchTypeSerial) buffer->barrier();
   list().commands.emplace_back(std::move(dispatch));
 }

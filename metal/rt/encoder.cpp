@@ -17,7 +17,7 @@ EncoderObject::EncoderObject(CommandBufferObject* owner, const char* class_name,
 EncoderObject::~EncoderObject() {
   if (ended_) return;
   violation("release", "the encoder was released before endEncoding");
-  buffer->end(this, nullptr);
+  buffer->end(this, info());
 }
 
 void EncoderObject::violation(std::string_view call, std::string_view text) {
@@ -50,12 +50,16 @@ void EncoderObject::end() {
   }
   ended_ = true;
   on_end();
+  buffer->end(this, info());
+}
+
+Ref<EncoderInfoObject> EncoderObject::info() const {
   auto info = make<EncoderInfoObject>();
   info->label = label;
   info->debugSignposts = make_array(signposts_);
   info->errorState =
       failed_ ? MTL::CommandEncoderErrorStateFaulted : MTL::CommandEncoderErrorStateUnknown;
-  buffer->end(this, std::move(info));
+  return info;
 }
 
 void EncoderObject::stamp(std::string_view call, const PassAttachment& attachment,

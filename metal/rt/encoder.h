@@ -42,6 +42,7 @@ class EncoderObject : public Object {
 
  private:
   void stamp(std::string_view call, const PassAttachment& attachment, NS::UInteger index);
+  Ref<EncoderInfoObject> info() const;
   void wrong_device(std::string_view call, const char* kind);
 
   const char* class_name_;

@@ -223,7 +223,8 @@ UInteger FastEnumeration::countByEnumerating(FastEnumerationState* pState, Objec
     pBuffer[count++] = api(self->items[self->position++].get());
   }
   pState->itemsPtr = pBuffer;
-  pState->mutationsPtr = pState->extra;
+  static unsigned long unchanged = 0;  // collections never change
+  pState->mutationsPtr = &unchanged;
   pState->state = 1;
   return count;
 }
