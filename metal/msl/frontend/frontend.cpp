@@ -219,7 +219,10 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
         tokens.insert(tokens.end(), entries_[i].plain_parameters.begin(), entries_[i].plain_parameters.end());
         text(")");
       }
-      text("&");
+      // Qualified, since a kernel may be named like a function of the standard library.
+      text("&::");
+      for (const std::string& scope : entries_[i].scope)
+        if (!scope.empty()) text(scope + "::");
       tokens.insert(tokens.end(), entries_[i].callee.begin(), entries_[i].callee.end());
       text(";" + std::string(entries_[i].scope.size(), '}'));
     }

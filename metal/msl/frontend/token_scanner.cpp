@@ -309,8 +309,10 @@ class Scanner {
       scan_scope(head.stop + 1, closing(head.stop, next), members_);
       members_ = std::move(outer);
     } else if (head.is_kernel && head.has_parameters && !head.is_template) {
-      add_entry(head.host_name.empty() ? word(head.name).str() : head.host_name,
-                {head.name, head.name + 1}, word(head.name).str());
+      std::string name = head.host_name.empty() ? word(head.name).str() : head.host_name;
+      if (!kernels_.insert(name).second)
+        report(at(head.name), clang::DiagnosticsEngine::Error, "two kernels are named '" + name + "'");
+      add_entry(name, {head.name, head.name + 1}, word(head.name).str());
     }
   }
 
@@ -385,16 +387,17 @@ class Scanner {
     const Seen& first = position->second;
     if (!head.uses_address_space && !first.uses_address_space) return false;
     if (body_text({head.stop, next}) != body_text(first.body)) {
-      auto& diagnostics = preprocessor_.getDiagnostics();
-      unsigned error = diagnostics.getCustomDiagID(
-          clang::DiagnosticsEngine::Error,
-          "overloads that differ only in address space must have the same body");
-      unsigned note = diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "first overload is here");
-      diagnostics.Report(at(head.begin).getLocation(), error);
-      diagnostics.Report(at(first.body.begin).getLocation(), note);
+      report(at(head.begin), clang::DiagnosticsEngine::Error,
+             "overloads that differ only in address space must have the same body");
+      report(at(first.body.begin), clang::DiagnosticsEngine::Note, "first overload is here");
     }
     result_.dropped.push_back({head.begin, next});
     return true;
+  }
+
+  void report(const Token& token, clang::DiagnosticsEngine::Level level, const std::string& message) {
+    auto& diagnostics = preprocessor_.getDiagnostics();
+    diagnostics.Report(token.getLocation(), diagnostics.getCustomDiagID(level, "%0")) << message;
   }
 
   std::string body_text(TokenRange range) const {
@@ -408,6 +411,7 @@ class Scanner {
   std::map<std::string, SeenMap> seen_;  // by namespace
   SeenMap members_;                      // of the class being scanned
   std::vector<std::string> scope_;
+  std::set<std::string> kernels_;        // names of plain kernels so far
   ScanResult result_;
 };
 
