@@ -183,6 +183,7 @@ struct __msl_components<T, 4> {
   template <class A, class B, __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>)>
 #define __MSL_TO(v) __msl_static_cast<T>(v)
 
+// A brace list may leave components out, which are zero then.
 template <class T>
 struct alignas(2 * sizeof(T)) vec<T, 2> : __msl_components<T, 2> {
   using Base = __msl_components<T, 2>;
@@ -203,6 +204,8 @@ struct alignas(4 * sizeof(T)) vec<T, 3> : __msl_components<T, 3> {
   template <class A, class B, class C,
             __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>)>
   __MSL_MEMBER vec(A x, B y, C z) : Base(__MSL_TO(x), __MSL_TO(y), __MSL_TO(z)) {}
+  __MSL_SCALARS2(A, B)
+  __MSL_MEMBER vec(A x, B y) : Base(__MSL_TO(x), __MSL_TO(y), T(0)) {}
   __MSL_SCALARS1(S)
   __MSL_MEMBER vec(const vec<T, 2>& a, S z) : Base(a.x, a.y, __MSL_TO(z)) {}
   __MSL_SCALARS1(S)
@@ -220,6 +223,11 @@ struct alignas(4 * sizeof(T)) vec<T, 4> : __msl_components<T, 4> {
             __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>&&
                          ::__msl::is_component<D>)>
   __MSL_MEMBER vec(A x, B y, C z, D w) : Base(__MSL_TO(x), __MSL_TO(y), __MSL_TO(z), __MSL_TO(w)) {}
+  template <class A, class B, class C,
+            __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>)>
+  __MSL_MEMBER vec(A x, B y, C z) : Base(__MSL_TO(x), __MSL_TO(y), __MSL_TO(z), T(0)) {}
+  __MSL_SCALARS2(A, B)
+  __MSL_MEMBER vec(A x, B y) : Base(__MSL_TO(x), __MSL_TO(y), T(0), T(0)) {}
   __MSL_MEMBER vec(const vec<T, 2>& a, const vec<T, 2>& b) : Base(a.x, a.y, b.x, b.y) {}
   __MSL_SCALARS2(A, B)
   __MSL_MEMBER vec(const vec<T, 2>& a, A z, B w) : Base(a.x, a.y, __MSL_TO(z), __MSL_TO(w)) {}

@@ -46,6 +46,7 @@ ExpressionTable& vectors() {
       WHOLE("construct_scalar_vector3", "digits(int4(1, int3(2, 3, 4)))", 4321),
       WHOLE("construct_vec3", "digits(int3(1, int2(2, 3))) + digits(int3(int2(1, 2), 3))", 642),
       WHOLE("brace_list", "([] { int4 v = {1, 2, 3, 4}; return digits(v); }())", 4321),
+      WHOLE("short_brace_list", "([] { int4 v = {1, 2, 3}; int3 w = {4, 5}; return digits(v) + 1000 * digits(w); }())", 321 + 54000),
       WHOLE("zero_braces", "([] { int4 v = {}; return digits(v); }())", 0),
       WHOLE("implicit_splat", "([] { int4 v = 3; return digits(v); }())", 3333),
       WHOLE("convert_float_to_int", "digits(int4(float4(1.9f, 2.1f, 3.5f, 4.0f)))", 4321),
