@@ -58,7 +58,7 @@ class Reader {
     n = failed() ? 0 : static_cast<size_t>(wide);
     return !failed();
   }
-  void fail(std::string what) {
+  void fail(const std::string& what) {
     if (!failed()) problem_ = str("at byte ", position_, ": ", what);
   }
   bool failed() const { return !problem_.empty(); }

@@ -270,8 +270,10 @@ class ObjectLoader {
                  sections_[section].address != kNotLoaded) {
         symbol.value = address_of(sections_[section].address) + symbol.entry.st_value;
         symbol.defined = true;
-        if (region(sections_[section]) == kCode && !symbol.name.empty()) {
-          out_->functions_.emplace(symbol.name, reinterpret_cast<void*>(symbol.value));
+        const bool has_code = symbol.entry.st_value < sections_[section].header.sh_size;
+        if (region(sections_[section]) == kCode && has_code && !symbol.name.empty()) {
+          out_->functions_.emplace(symbol.name,
+                                   base_ + sections_[section].address + symbol.entry.st_value);
         }
       }
       std::memcpy(base_ + addresses_ + i * sizeof(uint64_t), &symbol.value, sizeof(uint64_t));
@@ -283,15 +285,15 @@ class ObjectLoader {
   uint64_t slot_of(size_t symbol) const {
     return address_of(addresses_ + symbol * sizeof(uint64_t));
   }
-  uint64_t stub_of(const Symbol& symbol) const {
-    return address_of(stubs_ + static_cast<uint64_t>(symbol.stub) * kStubBytes);
+  uint64_t stub_offset(const Symbol& symbol) const {
+    return stubs_ + static_cast<uint64_t>(symbol.stub) * kStubBytes;
   }
 
   // jmp *[rip + distance to the symbol's slot]
   void write_stub(size_t index) {
-    const uint64_t at = stub_of(symbols_[index]);
-    const int32_t distance = static_cast<int32_t>(slot_of(index) - (at + 6));
-    uint8_t* stub = reinterpret_cast<uint8_t*>(at);
+    const uint64_t at = stub_offset(symbols_[index]);
+    const int32_t distance = static_cast<int32_t>(slot_of(index) - (address_of(at) + 6));
+    uint8_t* stub = base_ + at;
     stub[0] = 0xff;
     stub[1] = 0x25;
     std::memcpy(stub + 2, &distance, sizeof(distance));
@@ -329,7 +331,7 @@ class ObjectLoader {
     const uint64_t place = address_of(target.address) + entry.r_offset;
     const uint64_t addend = static_cast<uint64_t>(entry.r_addend);
     // A call to an external function goes through its stub, which is near.
-    const uint64_t near_value = symbol.stub >= 0 ? stub_of(symbol) : symbol.value;
+    const uint64_t near_value = symbol.stub >= 0 ? address_of(stub_offset(symbol)) : symbol.value;
     switch (type) {
       case R_X86_64_64: return store<uint64_t>(target, entry, symbol.value + addend);
       case R_X86_64_PC64: return store<uint64_t>(target, entry, symbol.value + addend - place);
