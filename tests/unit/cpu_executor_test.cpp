@@ -1,4 +1,6 @@
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <xmmintrin.h>
 
 #include <cmath>
@@ -224,6 +226,21 @@ TEST_F(CpuTest, ManyQueuesAtOnce) {
   }
   for (auto& thread : threads) thread.join();
   for (auto& block : memory) EXPECT_THAT(view<uint32_t>(block), Each(2u * kRounds));
+}
+
+TEST_F(CpuTest, ForkedChildrenRunAndEnd) {
+  auto pipeline = load_loop("increment");
+  auto memory = allocate(1000 * 4);
+  const pid_t child = fork();
+  if (child == 0) {
+    bool right = run({dispatch(pipeline, {1000, 1, 1}, {1, 1, 1}, {memory})}).has_value();
+    for (uint32_t value : view<uint32_t>(memory)) right &= value == 1;
+    executor_.reset();
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(CpuTest, CallersFloatModesDoNotReachKernels) {

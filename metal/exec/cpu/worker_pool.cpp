@@ -1,6 +1,7 @@
 #include "metal/exec/cpu/worker_pool.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -47,7 +48,7 @@ bool spin(unsigned spin_us, Condition done) {
 
 }  // namespace
 
-WorkerPool::WorkerPool(unsigned workers, unsigned spin_us) : spin_us_(spin_us) {
+WorkerPool::WorkerPool(unsigned workers, unsigned spin_us) : spin_us_(spin_us), owner_(getpid()) {
   for (unsigned i = 1; i < workers; ++i) threads_.emplace_back([this] { worker_main(); });
 }
 
@@ -55,10 +56,14 @@ WorkerPool::~WorkerPool() {
   stop_ = true;
   ++epoch_;
   wake(epoch_, ~0u >> 1);
-  for (std::thread& thread : threads_) thread.join();
+  for (std::thread& thread : threads_) {
+    // A forked child has a copy of this object but not of its threads.
+    getpid() == owner_ ? thread.join() : thread.detach();
+  }
 }
 
 void WorkerPool::worker_main() {
+  pthread_setname_np(pthread_self(), "mlxn-cpu");
   ScopedFloatModes modes;
   Scratch scratch;
   while (!stop_) {

@@ -73,6 +73,7 @@ class WorkerPool {
   void wait_for_helpers(Slot& slot);
 
   const unsigned spin_us_;
+  const int owner_;  // process that started the threads
   std::array<Slot, kSlots> slots_;
   std::mutex mutex_;
   alignas(64) std::atomic<uint32_t> epoch_{0};  // changes with each published job
