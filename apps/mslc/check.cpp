@@ -23,7 +23,8 @@ std::string first_diagnostic(const std::string& text) {
 
 class Checker {
  public:
-  Checker(const Options& options, const msl::Compiler& compiler, const std::vector<ConstantText>& constants)
+  Checker(const Options& options, const msl::Compiler& compiler,
+          const std::vector<ConstantText>& constants)
       : options_(options), compiler_(compiler), constants_(constants) {}
 
   int run() {
@@ -35,7 +36,8 @@ class Checker {
  private:
   void fail(const std::string& path, const std::string& entry, const Error& error) {
     std::lock_guard lock(mutex_);
-    std::printf("%s: %s: %s\n", path.c_str(), entry.c_str(), first_diagnostic(error.message()).c_str());
+    std::printf("%s: %s: %s\n", path.c_str(), entry.c_str(),
+                first_diagnostic(error.message()).c_str());
   }
 
   void check_file(const std::string& path) {
@@ -61,13 +63,15 @@ class Checker {
     }
     std::vector<std::string> names;
     for (const msl::FunctionInfo& function : (*library)->info().functions)
-      if (options_.entries.empty() || std::count(options_.entries.begin(), options_.entries.end(), function.name))
+      if (options_.entries.empty() ||
+          std::count(options_.entries.begin(), options_.entries.end(), function.name))
         names.push_back(function.name);
     total_ += names.size();
     compile_all(path, **library, names, *constants);
   }
 
-  void compile_all(const std::string& path, const msl::Library& library, const std::vector<std::string>& names,
+  void compile_all(const std::string& path, const msl::Library& library,
+                   const std::vector<std::string>& names,
                    const std::vector<msl::ConstantValue>& constants) {
     std::atomic<size_t> next = 0;
     auto work = [&] {
@@ -80,12 +84,15 @@ class Checker {
         }
         for (const std::string& name : batch) {  // find out which one
           Status status = compile(library, {name}, constants);
-          if (status) ++compiled_;
-          else fail(path, name, status.error());
+          if (status)
+            ++compiled_;
+          else
+            fail(path, name, status.error());
         }
       }
     };
-    unsigned jobs = options_.jobs ? options_.jobs : std::max(1u, std::thread::hardware_concurrency());
+    unsigned jobs =
+        options_.jobs ? options_.jobs : std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::thread> threads;
     for (unsigned i = 1; i < jobs && i * kBatch < names.size(); ++i) threads.emplace_back(work);
     work();
@@ -115,7 +122,8 @@ class Checker {
 
 }  // namespace
 
-int run_check(const Options& options, const msl::Compiler& compiler, const std::vector<ConstantText>& constants) {
+int run_check(const Options& options, const msl::Compiler& compiler,
+              const std::vector<ConstantText>& constants) {
   return Checker(options, compiler, constants).run();
 }
 

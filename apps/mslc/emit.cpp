@@ -14,8 +14,9 @@ int complain(const std::string& path, const Error& error) {
   return 1;
 }
 
-Result<msl::Image> compile(const Options& options, const msl::Compiler& compiler, const std::string& path,
-                           const std::vector<ConstantText>& constants, msl::Emit emit) {
+Result<msl::Image> compile(const Options& options, const msl::Compiler& compiler,
+                           const std::string& path, const std::vector<ConstantText>& constants,
+                           msl::Emit emit) {
   MLXN_ASSIGN(std::string source, read_file(path));
   MLXN_ASSIGN(auto library, compiler.create_library(source, options_for(options, path)));
   msl::CompileRequest request;
@@ -38,11 +39,13 @@ const char* access_name(const msl::ArgumentInfo& argument) {
 }
 
 void print_kernel(const msl::Kernel& kernel) {
-  std::printf("%s  tier %d, threadgroup memory %llu, max threads %u\n", kernel.name.c_str(), int(kernel.tier),
-              static_cast<unsigned long long>(kernel.static_threadgroup_bytes), kernel.max_total_threads);
+  std::printf("%s  tier %d, threadgroup memory %llu, max threads %u\n", kernel.name.c_str(),
+              int(kernel.tier), static_cast<unsigned long long>(kernel.static_threadgroup_bytes),
+              kernel.max_total_threads);
   for (const msl::ArgumentInfo& argument : kernel.arguments)
-    std::printf("  %-11s %2u  %-24s %-10s element %llu bytes%s\n", kind_name(argument), argument.index,
-                argument.name.c_str(), access_name(argument), static_cast<unsigned long long>(argument.data_size),
+    std::printf("  %-11s %2u  %-24s %-10s element %llu bytes%s\n", kind_name(argument),
+                argument.index, argument.name.c_str(), access_name(argument),
+                static_cast<unsigned long long>(argument.data_size),
                 argument.active ? "" : " (unused)");
 }
 
@@ -51,28 +54,45 @@ nlohmann::json to_json(const msl::Kernel& kernel) {
   for (const msl::ArgumentInfo& argument : kernel.arguments) {
     nlohmann::json members = nlohmann::json::array();
     for (const msl::MemberInfo& member : argument.members)
-      members.push_back({{"name", member.name}, {"offset", member.offset}, {"type", member.type}, {"array", member.array_length}});
-    arguments.push_back({{"name", argument.name}, {"kind", kind_name(argument)}, {"index", argument.index},
-                         {"access", access_name(argument)}, {"active", argument.active}, {"size", argument.data_size},
-                         {"alignment", argument.alignment}, {"type", argument.type}, {"members", members}});
+      members.push_back({{"name", member.name},
+                         {"offset", member.offset},
+                         {"type", member.type},
+                         {"array", member.array_length}});
+    arguments.push_back({{"name", argument.name},
+                         {"kind", kind_name(argument)},
+                         {"index", argument.index},
+                         {"access", access_name(argument)},
+                         {"active", argument.active},
+                         {"size", argument.data_size},
+                         {"alignment", argument.alignment},
+                         {"type", argument.type},
+                         {"members", members}});
   }
-  return {{"name", kernel.name}, {"tier", int(kernel.tier)}, {"threadgroup_memory", kernel.static_threadgroup_bytes},
-          {"max_threads", kernel.max_total_threads}, {"frame", kernel.frame_bytes}, {"arguments", arguments}};
+  return {{"name", kernel.name},
+          {"tier", int(kernel.tier)},
+          {"threadgroup_memory", kernel.static_threadgroup_bytes},
+          {"max_threads", kernel.max_total_threads},
+          {"frame", kernel.frame_bytes},
+          {"arguments", arguments}};
 }
 
 }  // namespace
 
-int run_emit(const Options& options, const msl::Compiler& compiler, const std::vector<ConstantText>& constants) {
+int run_emit(const Options& options, const msl::Compiler& compiler,
+             const std::vector<ConstantText>& constants) {
   if (options.files.size() != 1) {
     std::fprintf(stderr, "mslc: --emit takes one file, not %zu\n", options.files.size());
     return 2;
   }
-  msl::Emit emit = options.emit == "ir" ? msl::Emit::kLlvmIr : options.emit == "asm" ? msl::Emit::kAssembly : msl::Emit::kCode;
+  msl::Emit emit = options.emit == "ir"    ? msl::Emit::kLlvmIr
+                   : options.emit == "asm" ? msl::Emit::kAssembly
+                                           : msl::Emit::kCode;
   auto image = compile(options, compiler, options.files[0], constants, emit);
   if (!image) return complain(options.files[0], image.error());
   bool to_stdout = options.output.empty() || options.output == "-";
   std::FILE* out = to_stdout ? stdout : std::fopen(options.output.c_str(), "wb");
-  bool written = out && std::fwrite(image->code.data(), 1, image->code.size(), out) == image->code.size();
+  bool written =
+      out && std::fwrite(image->code.data(), 1, image->code.size(), out) == image->code.size();
   if (out && !to_stdout) written &= std::fclose(out) == 0;
   if (!written) return complain(options.output, Error(ErrorCode::kIo, "cannot write the output"));
   return 0;
@@ -88,8 +108,10 @@ int run_list(const Options& options, const msl::Compiler& compiler) {
       continue;
     }
     for (const msl::Kernel& kernel : image->kernels) {
-      if (options.json) all.push_back(to_json(kernel));
-      else print_kernel(kernel);
+      if (options.json)
+        all.push_back(to_json(kernel));
+      else
+        print_kernel(kernel);
     }
   }
   if (options.json) std::printf("%s\n", all.dump(2).c_str());

@@ -65,27 +65,34 @@ struct Arguments {
 void declare(CLI::App& app, Arguments& arguments) {
   Options& options = arguments.options;
   app.add_option("files", options.files, "MSL files, or folders with .metal files")->required();
-  app.add_flag("--check", options.check, "build every entry point and print 'N of M entry points compiled'");
+  app.add_flag("--check", options.check,
+               "build every entry point and print 'N of M entry points compiled'");
   app.add_flag("--list", options.list, "list entry points with their arguments");
   app.add_flag("--json", options.json, "machine-readable --list");
   app.add_option("--emit", options.emit, "what to write: ir, asm, obj or ptx")
       ->check(CLI::IsMember({"ir", "asm", "obj", "ptx"}));
   app.add_option("-o,--output", options.output, "output file (default: standard output)");
-  app.add_option("-e,--entry", options.entries, "entry point by name; repeat for several (default: all)")
+  app.add_option("-e,--entry", options.entries,
+                 "entry point by name; repeat for several (default: all)")
       ->allow_extra_args(false);
   app.add_option("-I", options.compile.include_dirs, "folder for #include; repeat for several")
       ->allow_extra_args(false);
   app.add_option("-D", arguments.macros, "NAME or NAME=VALUE; repeat for several")
       ->allow_extra_args(false);
-  app.add_option("-c,--constant", arguments.constants, "function constant, NAME=VALUE or INDEX=VALUE")
+  app.add_option("-c,--constant", arguments.constants,
+                 "function constant, NAME=VALUE or INDEX=VALUE")
       ->allow_extra_args(false);
   app.add_option("--target", arguments.target, "cpu or ptx")->check(CLI::IsMember({"cpu", "ptx"}));
-  app.add_option("--cpu", arguments.cpu, "processor: x86-64-v3 (default), x86-64-v4, znver4, ...; for ptx sm_90, ...");
+  app.add_option("--cpu", arguments.cpu,
+                 "processor: x86-64-v3 (default), x86-64-v4, znver4, ...; for ptx sm_90, ...");
   app.add_option("--features", arguments.features, "LLVM feature string, e.g. +avx512bf16");
-  app.add_option("--libdevice", options.libdevice, "ptx: NVIDIA's libdevice.10.bc (default: from the CUDA toolkit)");
-  app.add_option("--math", arguments.math, "safe, relaxed or fast")->check(CLI::IsMember({"safe", "relaxed", "fast"}));
+  app.add_option("--libdevice", options.libdevice,
+                 "ptx: NVIDIA's libdevice.10.bc (default: from the CUDA toolkit)");
+  app.add_option("--math", arguments.math, "safe, relaxed or fast")
+      ->check(CLI::IsMember({"safe", "relaxed", "fast"}));
   app.add_option("--std", arguments.standard, "language version, metal2.0 to metal4.0");
-  app.add_option("--tier", options.tier, "force an execution tier: 0 (work-item loop) or 3 (coroutines)");
+  app.add_option("--tier", options.tier,
+                 "force an execution tier: 0 (work-item loop) or 3 (coroutines)");
   app.add_option("-j,--jobs", options.jobs, "threads for --check (default: all cores)");
 }
 
@@ -94,12 +101,14 @@ Status finish(Arguments& arguments, std::vector<ConstantText>& constants) {
   options.files = expand_folders(options.files);
   for (const std::string& macro : arguments.macros) {
     size_t equals = macro.find('=');
-    options.compile.macros.push_back({macro.substr(0, equals), equals == std::string::npos ? "1" : macro.substr(equals + 1)});
+    options.compile.macros.push_back(
+        {macro.substr(0, equals), equals == std::string::npos ? "1" : macro.substr(equals + 1)});
   }
   for (const std::string& constant : arguments.constants) {
     size_t equals = constant.find('=');
     if (equals == std::string::npos || equals == 0)
-      return Error(ErrorCode::kInvalidArgument, str("--constant wants NAME=VALUE, not '", constant, "'"));
+      return Error(ErrorCode::kInvalidArgument,
+                   str("--constant wants NAME=VALUE, not '", constant, "'"));
     constants.push_back({constant.substr(0, equals), constant.substr(equals + 1)});
   }
   bool ptx = arguments.target == "ptx" || options.emit == "ptx";
@@ -107,20 +116,24 @@ Status finish(Arguments& arguments, std::vector<ConstantText>& constants) {
   options.target.cpu = !arguments.cpu.empty() ? arguments.cpu : ptx ? "sm_90" : "x86-64-v3";
   options.target.features = arguments.features;
   if (ptx && options.libdevice.empty()) options.libdevice = find_libdevice();
-  options.compile.math_mode = arguments.math == "safe" ? msl::MathMode::kSafe
-                              : arguments.math == "fast" ? msl::MathMode::kFast : msl::MathMode::kRelaxed;
+  options.compile.math_mode = arguments.math == "safe"   ? msl::MathMode::kSafe
+                              : arguments.math == "fast" ? msl::MathMode::kFast
+                                                         : msl::MathMode::kRelaxed;
   unsigned major = 0, minor = 0;
-  if (std::sscanf(arguments.standard.c_str(), "metal%u.%u", &major, &minor) != 2 || major < 1 || major > 4 || minor > 9)
-    return Error(ErrorCode::kInvalidArgument, str("--std wants metalX.Y, not '", arguments.standard, "'"));
+  if (std::sscanf(arguments.standard.c_str(), "metal%u.%u", &major, &minor) != 2 || major < 1 ||
+      major > 4 || minor > 9)
+    return Error(ErrorCode::kInvalidArgument,
+                 str("--std wants metalX.Y, not '", arguments.standard, "'"));
   options.compile.language_version = major << 16 | minor;
   return {};
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"mslc: compiles Metal Shading Language kernels for CPUs and NVIDIA GPUs.\n\n"
-               "  mslc --list FILE                 entry points and their arguments\n"
-               "  mslc --check FILE...             does everything compile?\n"
-               "  mslc --emit asm -e NAME FILE     look at generated code"};
+  CLI::App app{
+      "mslc: compiles Metal Shading Language kernels for CPUs and NVIDIA GPUs.\n\n"
+      "  mslc --list FILE                 entry points and their arguments\n"
+      "  mslc --check FILE...             does everything compile?\n"
+      "  mslc --emit asm -e NAME FILE     look at generated code"};
   Arguments arguments;
   declare(app, arguments);
   CLI11_PARSE(app, argc, argv);
@@ -144,4 +157,6 @@ int run(int argc, char** argv) {
 
 }  // namespace mlxn::mslc
 
-int main(int argc, char** argv) { return mlxn::mslc::run(argc, argv); }
+int main(int argc, char** argv) {
+  return mlxn::mslc::run(argc, argv);
+}

@@ -19,7 +19,7 @@ struct Options {
   bool check = false;
   bool list = false;
   bool json = false;
-  std::string libdevice;             // ptx: path of libdevice bitcode, or empty
+  std::string libdevice;  // ptx: path of libdevice bitcode, or empty
   int tier = -1;
   unsigned jobs = 0;  // 0: all cores
 };
@@ -38,8 +38,10 @@ Result<std::vector<msl::ConstantValue>> resolve_constants(const std::vector<Cons
                                                           const msl::LibraryInfo& info);
 
 // The modes of the tool; each returns the exit status.
-int run_check(const Options& options, const msl::Compiler& compiler, const std::vector<ConstantText>& constants);
+int run_check(const Options& options, const msl::Compiler& compiler,
+              const std::vector<ConstantText>& constants);
 int run_list(const Options& options, const msl::Compiler& compiler);
-int run_emit(const Options& options, const msl::Compiler& compiler, const std::vector<ConstantText>& constants);
+int run_emit(const Options& options, const msl::Compiler& compiler,
+             const std::vector<ConstantText>& constants);
 
 }  // namespace mlxn::mslc

@@ -29,12 +29,14 @@ void find_active_arguments(const llvm::Function& entry, Kernel& kernel) {
       if (!call || !call->getCalledFunction() || call->use_empty()) continue;
       llvm::StringRef name = call->getCalledFunction()->getName();
       bool threadgroup = name == "__msl_threadgroup_address";
-      if (!threadgroup && name != "__msl_buffer_address" && name != "__msl_constant_address") continue;
+      if (!threadgroup && name != "__msl_buffer_address" && name != "__msl_constant_address")
+        continue;
       if (const auto* index = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(0)))
         used.insert({threadgroup, index->getZExtValue()});
     }
   for (ArgumentInfo& argument : kernel.arguments)
-    argument.active = used.count({argument.kind == ArgumentKind::kThreadgroupMemory, argument.index}) > 0;
+    argument.active =
+        used.count({argument.kind == ArgumentKind::kThreadgroupMemory, argument.index}) > 0;
 }
 
 class LibraryImpl : public Library {
@@ -48,11 +50,14 @@ class LibraryImpl : public Library {
     FrontendRequest wanted;
     wanted.entry_points = request.entry_points;
     if (wanted.entry_points.empty())
-      for (const FunctionInfo& function : analysis_.info.functions) wanted.entry_points.push_back(function.name);
+      for (const FunctionInfo& function : analysis_.info.functions)
+        wanted.entry_points.push_back(function.name);
     wanted.target = request.target;
-    MLXN_ASSIGN(wanted.constant_values, constant_initialisers(analysis_.constants, request.constants));
+    MLXN_ASSIGN(wanted.constant_values,
+                constant_initialisers(analysis_.constants, request.constants));
     MLXN_ASSIGN(FrontendModule frontend, generate(source_, options_, wanted));
-    Result<Image> result = Error(ErrorCode::kCompileFailed, "the code generator crashed on this kernel");
+    Result<Image> result =
+        Error(ErrorCode::kCompileFailed, "the code generator crashed on this kernel");
     llvm::CrashRecoveryContext guard;
     if (!guard.RunSafelyOnThread([&] { result = lower(frontend, request); }, 64u << 20))
       return Error(ErrorCode::kCompileFailed, "the code generator crashed on this kernel");
@@ -72,7 +77,8 @@ class LibraryImpl : public Library {
     number_sites(module);
     simplify(module, *machine);
     MLXN_TRY(check_symbols(module, analysis_.constants, request.allow_unset_constants));
-    for (Kernel& kernel : frontend.kernels) find_active_arguments(*module.getFunction(kernel.symbol), kernel);
+    for (Kernel& kernel : frontend.kernels)
+      find_active_arguments(*module.getFunction(kernel.symbol), kernel);
     if (ptx) {
       lower_to_ptx(module, frontend.kernels);
       if (!request.libdevice.empty()) MLXN_TRY(link_libdevice(module, request.libdevice));
@@ -85,7 +91,8 @@ class LibraryImpl : public Library {
       return Error(ErrorCode::kInternal, "generated code is not valid: " + problem);
     optimise(module, *machine);
     for (Kernel& kernel : frontend.kernels)
-      if (kernel.tier == Tier::kCoroutine && !ptx) read_frame_size(*module.getFunction(kernel.symbol), kernel);
+      if (kernel.tier == Tier::kCoroutine && !ptx)
+        read_frame_size(*module.getFunction(kernel.symbol), kernel);
     Image image;
     image.target = request.target.to_key();
     MLXN_ASSIGN(image.code, emit(module, *machine, request.emit));
@@ -100,9 +107,13 @@ class LibraryImpl : public Library {
       mark_constant_loads(entry);
       bool cross_lane = has_cross_lane_call(entry);
       if (forced_tier == 0 && cross_lane)
-        return Error(ErrorCode::kUnsupported, str("kernel '", kernel.name, "' has cross-lane operations and cannot run in tier 0"));
-      if (cross_lane || forced_tier == 3) build_coroutine(entry, kernel);
-      else build_work_item_loop(entry, kernel);
+        return Error(
+            ErrorCode::kUnsupported,
+            str("kernel '", kernel.name, "' has cross-lane operations and cannot run in tier 0"));
+      if (cross_lane || forced_tier == 3)
+        build_coroutine(entry, kernel);
+      else
+        build_work_item_loop(entry, kernel);
     }
     return {};
   }
@@ -114,11 +125,14 @@ class LibraryImpl : public Library {
 
 class CompilerImpl : public Compiler {
  public:
-  Result<std::unique_ptr<Library>> create_library(std::string_view source, const CompileOptions& options) const override {
+  Result<std::unique_ptr<Library>> create_library(std::string_view source,
+                                                  const CompileOptions& options) const override {
     MLXN_ASSIGN(Analysis analysis, analyse(source, options));
-    return std::unique_ptr<Library>(new LibraryImpl(std::string(source), options, std::move(analysis)));
+    return std::unique_ptr<Library>(
+        new LibraryImpl(std::string(source), options, std::move(analysis)));
   }
-  Result<std::vector<std::string>> entry_points(std::string_view source, const CompileOptions& options) const override {
+  Result<std::vector<std::string>> entry_points(std::string_view source,
+                                                const CompileOptions& options) const override {
     return index_entry_points(source, options);
   }
   std::string version() const override { return code_version(); }
@@ -129,7 +143,8 @@ class CompilerImpl : public Compiler {
 }  // namespace mlxn::msl
 
 // The module's only exported symbol. `expected` guards against a module of another build.
-extern "C" __attribute__((visibility("default"))) const mlxn::msl::Compiler* mlxn_msl_compiler(const char* expected) {
+extern "C" __attribute__((visibility("default"))) const mlxn::msl::Compiler* mlxn_msl_compiler(
+    const char* expected) {
   static const mlxn::msl::CompilerImpl compiler;
   return compiler.version() == expected ? &compiler : nullptr;
 }

@@ -23,8 +23,8 @@ struct Macro {
 struct CompileOptions {
   std::vector<Macro> macros;
   MathMode math_mode = MathMode::kSafe;
-  uint32_t language_version = 0x30002;      // major << 16 | minor, as MTL::LanguageVersion
-  std::vector<std::string> include_dirs;    // #include "file" is limited to these
+  uint32_t language_version = 0x30002;         // major << 16 | minor, as MTL::LanguageVersion
+  std::vector<std::string> include_dirs;       // #include "file" is limited to these
   std::string source_name = "program_source";  // shown in diagnostics
 };
 
@@ -73,16 +73,17 @@ struct ArgumentInfo {
   ArgumentKind kind = ArgumentKind::kBuffer;
   Access access = Access::kReadWrite;
   uint32_t index = 0;
-  bool active = true;          // still used after optimisation
-  bool is_reference = false;   // T& : the bound range must hold at least data_size bytes
+  bool active = true;         // still used after optimisation
+  bool is_reference = false;  // T& : the bound range must hold at least data_size bytes
   bool is_constant_space = false;
-  uint64_t data_size = 0;      // size and alignment of the pointee
+  uint64_t data_size = 0;  // size and alignment of the pointee
   uint64_t alignment = 1;
   DataType type = 0;
   std::vector<MemberInfo> members;  // when the pointee is a struct
 };
 
-// How the CPU runs a kernel. Numbers are the tiers of the design; 1 and 2 are reserved for region splitting.
+// How the CPU runs a kernel. Numbers are the tiers of the design; 1 and 2 are reserved for region
+// splitting.
 enum class Tier : uint8_t { kWorkItemLoop = 0, kCoroutine = 3 };
 
 // One compiled entry point inside an Image.
@@ -92,14 +93,14 @@ struct Kernel {
   Tier tier = Tier::kCoroutine;
   std::vector<ArgumentInfo> arguments;
   uint64_t static_threadgroup_bytes = 0;
-  uint64_t frame_bytes = 0;              // coroutine tier: per thread, multiple of 64
+  uint64_t frame_bytes = 0;  // coroutine tier: per thread, multiple of 64
   uint32_t max_total_threads = 1024;
   uint32_t required_threads[3] = {0, 0, 0};  // reqd_work_group_size equivalent, 0 when free
 };
 
 // Compiled code: an ELF relocatable object (cpu) or PTX text (ptx) with its kernels.
 struct Image {
-  std::string target;            // Target::to_key() of what it was made for
+  std::string target;  // Target::to_key() of what it was made for
   std::vector<uint8_t> code;
   std::vector<Kernel> kernels;
 };
@@ -123,10 +124,11 @@ struct CompileRequest {
   std::vector<std::string> entry_points;  // host names; empty = all
   std::vector<ConstantValue> constants;
   Target target;
-  Emit emit = Emit::kCode;                 // kLlvmIr / kAssembly: Image::code holds the text
-  bool allow_unset_constants = false;      // compile kernels whose constants have no value (checking only)
-  int forced_tier = -1;                    // -1: the compiler chooses
-  std::string libdevice;                   // ptx: bitcode with NVIDIA's math functions; empty: calls stay external
+  Emit emit = Emit::kCode;  // kLlvmIr / kAssembly: Image::code holds the text
+  bool allow_unset_constants =
+      false;              // compile kernels whose constants have no value (checking only)
+  int forced_tier = -1;   // -1: the compiler chooses
+  std::string libdevice;  // ptx: bitcode with NVIDIA's math functions; empty: calls stay external
 };
 
 // A library: source that has been preprocessed, indexed and checked once. Immutable; compile() may
@@ -145,7 +147,8 @@ class Compiler {
   virtual Result<std::unique_ptr<Library>> create_library(std::string_view source,
                                                           const CompileOptions& options) const = 0;
   // Names of the kernels in a source, from its tokens alone: nothing is parsed or checked.
-  virtual Result<std::vector<std::string>> entry_points(std::string_view source, const CompileOptions& options) const = 0;
+  virtual Result<std::vector<std::string>> entry_points(std::string_view source,
+                                                        const CompileOptions& options) const = 0;
   // Changes whenever generated code may change; part of every cache key.
   virtual std::string version() const = 0;
 };

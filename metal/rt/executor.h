@@ -1,5 +1,6 @@
 // The seam below the Metal API. An executor owns memory and runs lists of commands; queues, command
-// buffers, events, reference counts and validation live above it in metal/rt and are the same for all.
+// buffers, events, reference counts and validation live above it in metal/rt and are the same for
+// all.
 #pragma once
 
 #include <array>
@@ -20,8 +21,8 @@ namespace mlxn::rt {
 class Memory {
  public:
   virtual ~Memory() = default;
-  std::byte* host = nullptr;   // null when the host cannot see it (Private on a discrete device)
-  uint64_t device_address = 0; // what kernels see; equals host on the CPU executor
+  std::byte* host = nullptr;    // null when the host cannot see it (Private on a discrete device)
+  uint64_t device_address = 0;  // what kernels see; equals host on the CPU executor
   uint64_t size = 0;
 };
 
@@ -56,13 +57,13 @@ struct Dispatch {
   std::shared_ptr<const Pipeline> pipeline;
   std::vector<Binding> bindings;
   std::vector<ThreadgroupMemory> threadgroup_memory;
-  Size3 threads_per_grid;          // exact grid; a multiple of the threadgroup unless dispatchThreads
+  Size3 threads_per_grid;  // exact grid; a multiple of the threadgroup unless dispatchThreads
   Size3 threads_per_threadgroup;
   // When set, three uint32 threadgroup counts are read there as the dispatch starts and replace
   // threads_per_grid (counts times threadgroup size).
   std::shared_ptr<Memory> indirect;
   uint64_t indirect_offset = 0;
-  std::string label;               // for errors and profiles
+  std::string label;  // for errors and profiles
 };
 
 struct Copy {
@@ -90,7 +91,8 @@ using Command = std::variant<Dispatch, Copy, Fill, Barrier, Timestamp>;
 // What one command buffer asks for. Commands between two barriers are independent and may overlap.
 struct CommandList {
   std::vector<Command> commands;
-  std::vector<std::byte> inline_bytes;  // setBytes data; bindings without memory point into it, 16-byte aligned
+  std::vector<std::byte>
+      inline_bytes;  // setBytes data; bindings without memory point into it, 16-byte aligned
   std::string label;
 };
 
@@ -101,15 +103,15 @@ struct RunTimes {
 
 struct DeviceInfo {
   std::string name;
-  std::string executor;             // "cpu", "null", "cuda"
+  std::string executor;  // "cpu", "null", "cuda"
   bool unified_memory = true;
-  uint64_t total_memory = 0;        // recommendedMaxWorkingSetSize
+  uint64_t total_memory = 0;  // recommendedMaxWorkingSetSize
   uint64_t max_buffer_length = 0;
   uint64_t max_threadgroup_memory = 32768;
   uint32_t max_threads_per_threadgroup = 1024;
   uint32_t worker_count = 0;
-  bool dispatch_sampling = true;    // counter sampling at dispatch boundaries
-  bool compiles = true;             // false: pipelines need no compiled code (null executor)
+  bool dispatch_sampling = true;  // counter sampling at dispatch boundaries
+  bool compiles = true;           // false: pipelines need no compiled code (null executor)
   msl::Target target;
 };
 
@@ -120,13 +122,14 @@ class Executor {
   virtual const DeviceInfo& info() const = 0;
   // New zero-filled memory.
   virtual Result<std::shared_ptr<Memory>> allocate(uint64_t size, Storage storage) = 0;
-  // Wraps caller-owned host memory without a copy; the caller keeps it alive longer than the result.
+  // Wraps caller-owned host memory without a copy; the caller keeps it alive longer than the
+  // result.
   virtual Result<std::shared_ptr<Memory>> wrap(void* host, uint64_t size) = 0;
   // Makes the named kernel of an image executable.
   virtual Result<std::shared_ptr<const Pipeline>> load(const msl::Image& image,
                                                        const std::string& kernel) = 0;
-  // Runs the list to its end on behalf of the calling thread. On failure the rest of the list is not
-  // run and the error says which command failed.
+  // Runs the list to its end on behalf of the calling thread. On failure the rest of the list is
+  // not run and the error says which command failed.
   virtual Status run(const CommandList& list, RunTimes& times) = 0;
   virtual uint64_t timestamp_ns() const = 0;
   virtual uint64_t allocated_bytes() const = 0;

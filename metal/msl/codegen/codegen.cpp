@@ -68,23 +68,26 @@ Result<std::unique_ptr<TargetMachine>> make_target_machine(const mlxn::msl::Targ
   std::string triple = ptx ? "nvptx64-nvidia-cuda" : "x86_64-unknown-linux-gnu";
   std::string error;
   const llvm::Target* found = TargetRegistry::lookupTarget(triple, error);
-  if (!found) return Error(ErrorCode::kUnsupported, str("no code generator for ", triple, ": ", error));
+  if (!found)
+    return Error(ErrorCode::kUnsupported, str("no code generator for ", triple, ": ", error));
   std::string features = target.features;
   if (ptx) features = features.empty() ? "+ptx80" : features + ",+ptx80";
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Standard;
   std::unique_ptr<TargetMachine> machine(
-      found->createTargetMachine(triple, target.cpu, features, options, Reloc::PIC_, CodeModel::Small,
-                                 CodeGenOptLevel::Aggressive));
-  if (!machine) return Error(ErrorCode::kUnsupported, str("no code generator for ", triple, " ", target.cpu));
+      found->createTargetMachine(triple, target.cpu, features, options, Reloc::PIC_,
+                                 CodeModel::Small, CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return Error(ErrorCode::kUnsupported, str("no code generator for ", triple, " ", target.cpu));
   return machine;
 }
 
 void simplify(Module& module, TargetMachine& machine) {
   Managers managers(machine);
   ModulePassManager passes;
-  passes.addPass(createModuleToFunctionPassAdaptor(
-      managers.builder.buildFunctionSimplificationPipeline(OptimizationLevel::O2, ThinOrFullLTOPhase::None)));
+  passes.addPass(
+      createModuleToFunctionPassAdaptor(managers.builder.buildFunctionSimplificationPipeline(
+          OptimizationLevel::O2, ThinOrFullLTOPhase::None)));
   passes.addPass(GlobalDCEPass());
   passes.run(module, managers.modules);
 }
@@ -103,8 +106,9 @@ Result<std::vector<uint8_t>> emit(Module& module, TargetMachine& machine, Emit w
   } else {
     bool text = what == Emit::kAssembly || machine.getTargetTriple().isNVPTX();
     legacy::PassManager passes;
-    if (machine.addPassesToEmitFile(passes, stream, nullptr,
-                                    text ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile))
+    if (machine.addPassesToEmitFile(
+            passes, stream, nullptr,
+            text ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile))
       return Error(ErrorCode::kInternal, "the target cannot emit this kind of file");
     passes.run(module);
   }

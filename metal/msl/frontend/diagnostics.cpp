@@ -16,7 +16,8 @@ llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> make_options() {
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t i = 0; (i = text.find(from, i)) != std::string::npos; i += to.size()) text.replace(i, from.size(), to);
+  for (size_t i = 0; (i = text.find(from, i)) != std::string::npos; i += to.size())
+    text.replace(i, from.size(), to);
 }
 
 }  // namespace
@@ -24,7 +25,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 DiagnosticCollector::DiagnosticCollector()
     : stream_(buffer_), options_(make_options()), printer_(stream_, options_.get()) {}
 
-void DiagnosticCollector::BeginSourceFile(const clang::LangOptions& options, const clang::Preprocessor* preprocessor) {
+void DiagnosticCollector::BeginSourceFile(const clang::LangOptions& options,
+                                          const clang::Preprocessor* preprocessor) {
   printer_.BeginSourceFile(options, preprocessor);
 }
 

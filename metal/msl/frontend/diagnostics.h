@@ -10,15 +10,17 @@
 
 namespace mlxn::msl {
 
-// Collects errors as "file:line:column: error: text" with the source line and a caret. Places inside
-// our own headers never show: an error there is reported where the user's code led to it.
+// Collects errors as "file:line:column: error: text" with the source line and a caret. Places
+// inside our own headers never show: an error there is reported where the user's code led to it.
 class DiagnosticCollector : public clang::DiagnosticConsumer {
  public:
   DiagnosticCollector();
 
-  void BeginSourceFile(const clang::LangOptions& options, const clang::Preprocessor* preprocessor) override;
+  void BeginSourceFile(const clang::LangOptions& options,
+                       const clang::Preprocessor* preprocessor) override;
   void EndSourceFile() override;
-  void HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& diagnostic) override;
+  void HandleDiagnostic(clang::DiagnosticsEngine::Level level,
+                        const clang::Diagnostic& diagnostic) override;
 
   // Everything reported, with types spelled as MSL spells them.
   std::string text();
@@ -31,7 +33,7 @@ class DiagnosticCollector : public clang::DiagnosticConsumer {
   llvm::raw_string_ostream stream_;
   llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options_;
   clang::TextDiagnosticPrinter printer_;
-  std::string hidden_error_;   // an error inside our headers that waits for a place in user code
+  std::string hidden_error_;  // an error inside our headers that waits for a place in user code
   bool skip_notes_ = false;
 };
 

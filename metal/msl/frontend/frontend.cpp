@@ -35,16 +35,17 @@ struct Job {
   std::vector<EntryPoint> all_entries;
   std::map<std::string, std::set<std::string>> constants_used;  // by entry name; analysis
   std::vector<FunctionConstant> constants;                      // analysis
-  std::vector<Kernel> kernels;                                  // in the order of request.entry_points
-  std::vector<std::string> missing;                             // requested, not found
+  std::vector<Kernel> kernels;       // in the order of request.entry_points
+  std::vector<std::string> missing;  // requested, not found
 };
 
-// Which function constants a declaration can reach, by name: a declaration before use reaches what its own
-// words reach. An over-approximation when one name is declared more than once.
+// Which function constants a declaration can reach, by name: a declaration before use reaches what
+// its own words reach. An over-approximation when one name is declared more than once.
 class ConstantUse {
  public:
   ConstantUse(const std::vector<Token>& tokens, const ScanResult& scan) {
-    for (const FunctionConstantDecl& constant : scan.constants) reached_[constant.name] = {constant.name};
+    for (const FunctionConstantDecl& constant : scan.constants)
+      reached_[constant.name] = {constant.name};
     if (reached_.empty()) return;
     for (const NamedDeclaration& declaration : scan.declarations) {
       std::set<std::string> found;
@@ -67,14 +68,15 @@ class ConstantUse {
 };
 
 // Runs Clang on the rewritten tokens. After the user's last declaration it adds, in two steps, one
-// pointer __msl_fn_<i> to each requested kernel (which instantiates templates and resolves names) and,
-// once the AST knows the parameters, the function __msl_entry_<i> that calls it.
+// pointer __msl_fn_<i> to each requested kernel (which instantiates templates and resolves names)
+// and, once the AST knows the parameters, the function __msl_entry_<i> that calls it.
 class FrontendAction : public clang::EmitLLVMOnlyAction {
  public:
   FrontendAction(Job& job, llvm::LLVMContext* context) : EmitLLVMOnlyAction(context), job_(job) {}
 
  protected:
-  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler, llvm::StringRef file) override {
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
+                                                        llvm::StringRef file) override {
     if (job_.analysis) return std::make_unique<clang::ASTConsumer>();
     return EmitLLVMOnlyAction::CreateASTConsumer(compiler, file);
   }
@@ -120,7 +122,8 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       entry.plain_parameters = plain_parameters(preprocessor, user, entry.parameters);
     choose_entries(scanned, user);
     if (job_.analysis)
-      for (const FunctionConstantDecl& constant : scanned.constants) constant_names_.insert(constant.name);
+      for (const FunctionConstantDecl& constant : scanned.constants)
+        constant_names_.insert(constant.name);
     // Two empty declarations mark where generated code goes.
     marks_ = lex_text(preprocessor, ";;", "<end>");
     std::vector<Token> stream = std::move(prelude);
@@ -161,8 +164,10 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     for (const std::string& name : job_.request.entry_points) {
       auto found = std::find_if(scanned.entry_points.begin(), scanned.entry_points.end(),
                                 [&](const EntryPoint& entry) { return entry.name == name; });
-      if (found == scanned.entry_points.end()) job_.missing.push_back(name);
-      else entries_.push_back(*found);
+      if (found == scanned.entry_points.end())
+        job_.missing.push_back(name);
+      else
+        entries_.push_back(*found);
     }
   }
 
@@ -199,7 +204,8 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     auto* variable = llvm::dyn_cast<clang::VarDecl>(declaration);
     if (!variable || !variable->getDeclName().isIdentifier()) return;
     llvm::StringRef name = variable->getName();
-    if (name.starts_with("__msl_fn_") || name.starts_with("__msl_fc_index_") || constant_names_.count(name.str()))
+    if (name.starts_with("__msl_fn_") || name.starts_with("__msl_fc_index_") ||
+        constant_names_.count(name.str()))
       variables_[name.str()] = variable;
   }
 
@@ -216,7 +222,8 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       // A cast to the declared type deduces template arguments that the source leaves out.
       if (!entries_[i].plain_parameters.empty()) {
         text("(void (*)");
-        tokens.insert(tokens.end(), entries_[i].plain_parameters.begin(), entries_[i].plain_parameters.end());
+        tokens.insert(tokens.end(), entries_[i].plain_parameters.begin(),
+                      entries_[i].plain_parameters.end());
         text(")");
       }
       // Qualified, since a kernel may be named like a function of the standard library.
@@ -238,13 +245,14 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       for (const std::string& part : entries_[i].scope)
         if (!part.empty()) scope += part + "::";
       std::string pointer = str(scope, "__msl_fn_", i), parameters = str("__msl_parameters_", i);
-      auto reflected = reflect(getCompilerInstance().getASTContext(), *function, entries_[i].name, parameters);
+      auto reflected =
+          reflect(getCompilerInstance().getASTContext(), *function, entries_[i].name, parameters);
       if (!reflected || job_.analysis) continue;
       std::string symbol = str("__msl_entry_", i);
       code += str("using ", parameters, " = __msl_parameters<decltype(", pointer, ")>;\n",
                   "extern \"C\" void ", symbol,
-                  "(const MslDispatch*, MslThreadgroup*, unsigned, unsigned, unsigned) { ", pointer, "(",
-                  reflected->call_arguments, "); }\n");
+                  "(const MslDispatch*, MslThreadgroup*, unsigned, unsigned, unsigned) { ", pointer,
+                  "(", reflected->call_arguments, "); }\n");
       reflected->kernel.symbol = symbol;
       job_.kernels.push_back(std::move(reflected->kernel));
     }
@@ -255,7 +263,8 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     auto found = variables_.find(variable);
     if (found == variables_.end() || !found->second->getInit()) return nullptr;
     const clang::Expr* init = found->second->getInit()->IgnoreParenCasts();
-    if (const auto* address = llvm::dyn_cast<clang::UnaryOperator>(init)) init = address->getSubExpr()->IgnoreParenImpCasts();
+    if (const auto* address = llvm::dyn_cast<clang::UnaryOperator>(init))
+      init = address->getSubExpr()->IgnoreParenImpCasts();
     const auto* reference = llvm::dyn_cast<clang::DeclRefExpr>(init);
     return reference ? llvm::dyn_cast<clang::FunctionDecl>(reference->getDecl()) : nullptr;
   }
@@ -263,7 +272,8 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
   void read_constants() {
     clang::ASTContext& context = getCompilerInstance().getASTContext();
     for (const auto& [name, index] : variables_) {
-      if (name.rfind("__msl_fc_index_", 0) != 0 || index->isInvalidDecl() || !index->getInit()) continue;
+      if (name.rfind("__msl_fc_index_", 0) != 0 || index->isInvalidDecl() || !index->getInit())
+        continue;
       clang::Expr::EvalResult value;
       std::string constant = name.substr(15);
       auto variable = variables_.find(constant);
@@ -288,25 +298,52 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
 // What decides how the prelude is parsed: the language and the kind of target, not its processor.
 std::vector<std::string> language_arguments(const CompileOptions& options, const Target& target) {
   bool ptx = target.kind == Target::Kind::kPtx;
-  std::vector<std::string> args = {
-      "-triple", ptx ? "nvptx64-nvidia-cuda" : "x86_64-unknown-linux-gnu", "-x", "c++", "-std=gnu++17", "-fdeclspec",
-      "-ffreestanding", "-nostdsysteminc", "-nobuiltininc", "-O3", "-disable-llvm-passes", "-fno-rtti",
-      "-fno-threadsafe-statics", "-fwrapv", "-fno-finite-loops", "-fno-strict-return", "-relaxed-aliasing",
-      "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-Wno-everything", "-Wno-error",
-      "-Wno-invalid-constexpr", "-Wno-c++11-narrowing", "-Wno-error=c++11-narrowing", "-ferror-limit", "20",
-      "-ftemplate-depth=512", "-fconstexpr-depth=512", "-mrelocation-model", "pic", "-pic-level", "2"};
+  std::vector<std::string> args = {"-triple",
+                                   ptx ? "nvptx64-nvidia-cuda" : "x86_64-unknown-linux-gnu",
+                                   "-x",
+                                   "c++",
+                                   "-std=gnu++17",
+                                   "-fdeclspec",
+                                   "-ffreestanding",
+                                   "-nostdsysteminc",
+                                   "-nobuiltininc",
+                                   "-O3",
+                                   "-disable-llvm-passes",
+                                   "-fno-rtti",
+                                   "-fno-threadsafe-statics",
+                                   "-fwrapv",
+                                   "-fno-finite-loops",
+                                   "-fno-strict-return",
+                                   "-relaxed-aliasing",
+                                   "-ffloat16-excess-precision=none",
+                                   "-fbfloat16-excess-precision=none",
+                                   "-Wno-everything",
+                                   "-Wno-error",
+                                   "-Wno-invalid-constexpr",
+                                   "-Wno-c++11-narrowing",
+                                   "-Wno-error=c++11-narrowing",
+                                   "-ferror-limit",
+                                   "20",
+                                   "-ftemplate-depth=512",
+                                   "-fconstexpr-depth=512",
+                                   "-mrelocation-model",
+                                   "pic",
+                                   "-pic-level",
+                                   "2"};
   if (ptx) args.insert(args.end(), {"-target-feature", "+ptx80"});
   if (options.math_mode == MathMode::kSafe) {
     args.push_back("-ffp-contract=on");
   } else {
-    args.insert(args.end(), {"-ffp-contract=fast", "-mreassociate", "-freciprocal-math", "-fno-signed-zeros",
-                             "-fapprox-func", "-D__METAL_MAYBE_FAST_MATH__=1", "-D__METAL_FAST_MATH__=1"});
+    args.insert(args.end(),
+                {"-ffp-contract=fast", "-mreassociate", "-freciprocal-math", "-fno-signed-zeros",
+                 "-fapprox-func", "-D__METAL_MAYBE_FAST_MATH__=1", "-D__METAL_FAST_MATH__=1"});
   }
   args.insert(args.end(), {"-internal-isystem", kStdlibFolder});
   return args;
 }
 
-std::vector<std::string> arguments_for(const CompileOptions& options, const Target& target, bool precompiled) {
+std::vector<std::string> arguments_for(const CompileOptions& options, const Target& target,
+                                       bool precompiled) {
   std::vector<std::string> args = language_arguments(options, target);
   uint32_t major = options.language_version >> 16, minor = options.language_version & 0xffff;
   args.push_back(str("-D__METAL_VERSION__=", major * 100 + minor * 10));
@@ -319,16 +356,18 @@ std::vector<std::string> arguments_for(const CompileOptions& options, const Targ
     start = comma + 1;
   }
   // The prelude does not depend on the processor, so one precompiled form serves all.
-  if (precompiled) args.insert(args.end(), {"-include-pch", kPreludePch, "-fno-validate-pch"});
-  else args.insert(args.end(), {"-include", "msl_prelude.h", "-include", "msl_entry.h"});
+  if (precompiled)
+    args.insert(args.end(), {"-include-pch", kPreludePch, "-fno-validate-pch"});
+  else
+    args.insert(args.end(), {"-include", "msl_prelude.h", "-include", "msl_entry.h"});
   for (const std::string& folder : options.include_dirs) args.insert(args.end(), {"-I", folder});
   args.push_back("placeholder");  // the input; replaced by memory
   return args;
 }
 
 // Runs the front end, guarded: a crash inside Clang becomes an error.
-Status run_frontend(std::string_view source, const CompileOptions& options, Job& job, llvm::LLVMContext& context,
-                    std::unique_ptr<llvm::Module>* module) {
+Status run_frontend(std::string_view source, const CompileOptions& options, Job& job,
+                    llvm::LLVMContext& context, std::unique_ptr<llvm::Module>* module) {
   static const bool recovery = (llvm::CrashRecoveryContext::Enable(), true);
   (void)recovery;
   std::string diagnostics;
@@ -343,11 +382,13 @@ Status run_frontend(std::string_view source, const CompileOptions& options, Job&
     std::vector<const char*> pointers;
     for (const std::string& arg : args) pointers.push_back(arg.c_str());
     auto invocation = std::make_shared<clang::CompilerInvocation>();
-    if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers, compiler.getDiagnostics())) {
+    if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers,
+                                                   compiler.getDiagnostics())) {
       diagnostics = collector.text();
       return;
     }
-    auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(source.data(), source.size()), options.source_name);
+    auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
+        llvm::StringRef(source.data(), source.size()), options.source_name);
     auto& inputs = invocation->getFrontendOpts().Inputs;
     inputs.clear();
     inputs.emplace_back(buffer->getMemBufferRef(), clang::InputKind(clang::Language::CXX));
@@ -364,7 +405,8 @@ Status run_frontend(std::string_view source, const CompileOptions& options, Job&
   if (!guard.RunSafelyOnThread(work, 64u << 20))
     return Error(ErrorCode::kCompileFailed, "the compiler front end crashed on this source");
   if (!succeeded || (module && !*module))
-    return Error(ErrorCode::kCompileFailed, diagnostics.empty() ? "compilation failed without a diagnostic" : diagnostics);
+    return Error(ErrorCode::kCompileFailed,
+                 diagnostics.empty() ? "compilation failed without a diagnostic" : diagnostics);
   return {};
 }
 
@@ -383,13 +425,15 @@ Result<Analysis> analyse(std::string_view source, const CompileOptions& options)
     FunctionInfo function;
     function.name = entry.name;
     for (const FunctionConstant& constant : job.constants)
-      if (job.constants_used[entry.name].count(constant.name)) function.constants.push_back(constant);
+      if (job.constants_used[entry.name].count(constant.name))
+        function.constants.push_back(constant);
     analysis.info.functions.push_back(std::move(function));
   }
   return analysis;
 }
 
-Result<std::vector<std::string>> index_entry_points(std::string_view source, const CompileOptions& options) {
+Result<std::vector<std::string>> index_entry_points(std::string_view source,
+                                                    const CompileOptions& options) {
   Job job;
   job.analysis = job.index_only = true;
   llvm::LLVMContext context;
@@ -408,7 +452,8 @@ Result<FrontendModule> generate(std::string_view source, const CompileOptions& o
   result.context = std::make_unique<llvm::LLVMContext>();
   MLXN_TRY(run_frontend(source, options, job, *result.context, &result.module));
   if (!job.missing.empty())
-    return Error(ErrorCode::kFunctionNotFound, str("no kernel named '", job.missing.front(), "' in this library"));
+    return Error(ErrorCode::kFunctionNotFound,
+                 str("no kernel named '", job.missing.front(), "' in this library"));
   result.kernels = std::move(job.kernels);
   return result;
 }

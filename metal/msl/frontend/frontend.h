@@ -19,15 +19,18 @@ struct Analysis {
   std::vector<FunctionConstant> constants;  // all of the library
 };
 
-// Indexes the source and checks it: all code outside templates, and one instantiation of each kernel template.
+// Indexes the source and checks it: all code outside templates, and one instantiation of each
+// kernel template.
 Result<Analysis> analyse(std::string_view source, const CompileOptions& options);
 
 // Host names of all kernels, without parsing.
-Result<std::vector<std::string>> index_entry_points(std::string_view source, const CompileOptions& options);
+Result<std::vector<std::string>> index_entry_points(std::string_view source,
+                                                    const CompileOptions& options);
 
 struct FrontendRequest {
-  std::vector<std::string> entry_points;                // host names
-  std::map<std::string, std::string> constant_values;   // C++ initialiser for each constant that is set
+  std::vector<std::string> entry_points;  // host names
+  std::map<std::string, std::string>
+      constant_values;  // C++ initialiser for each constant that is set
   Target target;
 };
 

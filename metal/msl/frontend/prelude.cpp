@@ -27,7 +27,8 @@ class PreludeAction : public clang::ASTFrontendAction {
   bool usesPreprocessorOnly() const override { return false; }
 
  protected:
-  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler, llvm::StringRef) override {
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
+                                                        llvm::StringRef) override {
     return std::make_unique<clang::PCHGenerator>(
         compiler.getPreprocessor(), compiler.getModuleCache(), kPreludePch, /*isysroot=*/"", buffer,
         llvm::ArrayRef<std::shared_ptr<clang::ModuleFileExtension>>(), /*AllowASTWithErrors=*/false,
@@ -35,7 +36,8 @@ class PreludeAction : public clang::ASTFrontendAction {
   }
 };
 
-std::shared_ptr<const llvm::MemoryBuffer> build(const std::vector<std::string>& language_arguments) {
+std::shared_ptr<const llvm::MemoryBuffer> build(
+    const std::vector<std::string>& language_arguments) {
   clang::IgnoringDiagConsumer silent;
   clang::CompilerInstance compiler;
   compiler.createDiagnostics(&silent, /*ShouldOwnClient=*/false);
@@ -43,7 +45,8 @@ std::shared_ptr<const llvm::MemoryBuffer> build(const std::vector<std::string>& 
   for (const std::string& argument : language_arguments) pointers.push_back(argument.c_str());
   pointers.push_back("placeholder");
   auto invocation = std::make_shared<clang::CompilerInvocation>();
-  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers, compiler.getDiagnostics())) return nullptr;
+  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers, compiler.getDiagnostics()))
+    return nullptr;
   auto source = llvm::MemoryBuffer::getMemBuffer(kPreludeText, "/msl/prelude");
   auto& inputs = invocation->getFrontendOpts().Inputs;
   inputs.clear();
@@ -60,9 +63,11 @@ std::shared_ptr<const llvm::MemoryBuffer> build(const std::vector<std::string>& 
 
 }  // namespace
 
-std::shared_ptr<const llvm::MemoryBuffer> precompiled_prelude(const std::vector<std::string>& language_arguments) {
+std::shared_ptr<const llvm::MemoryBuffer> precompiled_prelude(
+    const std::vector<std::string>& language_arguments) {
   static std::mutex mutex;
-  static auto& built = *new std::map<std::vector<std::string>, std::shared_ptr<const llvm::MemoryBuffer>>();
+  static auto& built =
+      *new std::map<std::vector<std::string>, std::shared_ptr<const llvm::MemoryBuffer>>();
   std::lock_guard lock(mutex);
   auto [position, fresh] = built.try_emplace(language_arguments);
   if (fresh) position->second = build(language_arguments);

@@ -12,8 +12,9 @@ namespace mlxn::msl {
 inline constexpr const char* kPreludePch = "/msl/prelude.pch";
 
 // The standard library, parsed once per process and set of language arguments (thread-safe): every
-// later compilation loads it instead of parsing some fifty thousand tokens. Null when it could not be
-// made; then the headers are included as text.
-std::shared_ptr<const llvm::MemoryBuffer> precompiled_prelude(const std::vector<std::string>& language_arguments);
+// later compilation loads it instead of parsing some fifty thousand tokens. Null when it could not
+// be made; then the headers are included as text.
+std::shared_ptr<const llvm::MemoryBuffer> precompiled_prelude(
+    const std::vector<std::string>& language_arguments);
 
 }  // namespace mlxn::msl

@@ -44,7 +44,8 @@ DataType scalar_data_type(QualType type) {
 constexpr DataType kStruct = 1, kArray = 2, kPointer = 60;
 
 // First argument of an annotation as an integer.
-std::optional<int64_t> integer_argument(const clang::AnnotateAttr& attribute, clang::ASTContext& context) {
+std::optional<int64_t> integer_argument(const clang::AnnotateAttr& attribute,
+                                        clang::ASTContext& context) {
   if (attribute.args_size() == 0) return std::nullopt;
   clang::Expr::EvalResult value;
   const clang::Expr* argument = *attribute.args_begin();
@@ -53,14 +54,26 @@ std::optional<int64_t> integer_argument(const clang::AnnotateAttr& attribute, cl
 }
 
 bool is_position_attribute(llvm::StringRef name) {
-  static const llvm::StringSet<> names = {
-      "thread_position_in_grid", "thread_position_in_threadgroup", "threadgroup_position_in_grid",
-      "threads_per_threadgroup", "dispatch_threads_per_threadgroup", "threads_per_grid", "grid_size",
-      "threadgroups_per_grid", "thread_index_in_threadgroup", "thread_index_in_simdgroup",
-      "simdgroup_index_in_threadgroup", "simdgroups_per_threadgroup", "dispatch_simdgroups_per_threadgroup",
-      "threads_per_simdgroup", "thread_execution_width", "thread_index_in_quadgroup",
-      "quadgroup_index_in_threadgroup", "quadgroups_per_threadgroup", "dispatch_quadgroups_per_threadgroup",
-      "grid_origin"};
+  static const llvm::StringSet<> names = {"thread_position_in_grid",
+                                          "thread_position_in_threadgroup",
+                                          "threadgroup_position_in_grid",
+                                          "threads_per_threadgroup",
+                                          "dispatch_threads_per_threadgroup",
+                                          "threads_per_grid",
+                                          "grid_size",
+                                          "threadgroups_per_grid",
+                                          "thread_index_in_threadgroup",
+                                          "thread_index_in_simdgroup",
+                                          "simdgroup_index_in_threadgroup",
+                                          "simdgroups_per_threadgroup",
+                                          "dispatch_simdgroups_per_threadgroup",
+                                          "threads_per_simdgroup",
+                                          "thread_execution_width",
+                                          "thread_index_in_quadgroup",
+                                          "quadgroup_index_in_threadgroup",
+                                          "quadgroups_per_threadgroup",
+                                          "dispatch_quadgroups_per_threadgroup",
+                                          "grid_origin"};
   return names.contains(name);
 }
 
@@ -74,7 +87,8 @@ struct ParameterAttributes {
   bool bad_index = false;
 };
 
-ParameterAttributes read_attributes(const clang::ParmVarDecl& parameter, clang::ASTContext& context) {
+ParameterAttributes read_attributes(const clang::ParmVarDecl& parameter,
+                                    clang::ASTContext& context) {
   ParameterAttributes result;
   for (const auto* attribute : parameter.specific_attrs<clang::AnnotateAttr>()) {
     llvm::StringRef name = attribute->getAnnotation();
@@ -108,7 +122,8 @@ class Reflector {
                                         function_.getReturnType().getAsString()));
     read_function_attributes();
     reserve_explicit_indices();
-    for (unsigned i = 0; i < function_.getNumParams(); ++i) add_parameter(*function_.getParamDecl(i), i);
+    for (unsigned i = 0; i < function_.getNumParams(); ++i)
+      add_parameter(*function_.getParamDecl(i), i);
     if (failed_) return std::nullopt;
     return std::move(result_);
   }
@@ -116,7 +131,8 @@ class Reflector {
  private:
   void fail(clang::SourceLocation where, const std::string& message) {
     auto& diagnostics = context_.getDiagnostics();
-    diagnostics.Report(where, diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Error, "%0")) << message;
+    diagnostics.Report(where, diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Error, "%0"))
+        << message;
     failed_ = true;
   }
 
@@ -125,8 +141,8 @@ class Reflector {
       if (attribute->getAnnotation() != "msl.max_total_threads_per_threadgroup") continue;
       int64_t threads = integer_argument(*attribute, context_).value_or(0);
       if (threads < 1 || threads > MSL_MAX_THREADS)
-        fail(function_.getLocation(), str("max_total_threads_per_threadgroup must be 1 to ", MSL_MAX_THREADS,
-                                          ", not ", threads));
+        fail(function_.getLocation(), str("max_total_threads_per_threadgroup must be 1 to ",
+                                          MSL_MAX_THREADS, ", not ", threads));
       else
         result_.kernel.max_total_threads = uint32_t(threads);
     }
@@ -156,38 +172,48 @@ class Reflector {
       return fail(parameter.getLocation(), str("parameter '", name, "': [[", attributes.unsupported,
                                                "]] arguments are not supported"));
     if (attributes.bad_index)
-      return fail(parameter.getLocation(), str("parameter '", name, "': the index must be a constant from 0 to ",
-                                               MSL_MAX_BUFFERS - 1));
+      return fail(parameter.getLocation(),
+                  str("parameter '", name, "': the index must be a constant from 0 to ",
+                      MSL_MAX_BUFFERS - 1));
     if (!attributes.position.empty()) return add_position(parameter, attributes.position, type);
     if (!parameter.getType()->isPointerType() && !parameter.getType()->isReferenceType())
       return fail(parameter.getLocation(),
-                  str("parameter '", name, "' of kernel '", result_.kernel.name, "' has no valid attribute: a value ",
-                      "needs one such as [[thread_position_in_grid]], memory needs a pointer or reference"));
-    bool threadgroup = attributes.threadgroup || (attributes.space == "threadgroup" && !attributes.buffer);
+                  str("parameter '", name, "' of kernel '", result_.kernel.name,
+                      "' has no valid attribute: a value ",
+                      "needs one such as [[thread_position_in_grid]], memory needs a pointer or "
+                      "reference"));
+    bool threadgroup =
+        attributes.threadgroup || (attributes.space == "threadgroup" && !attributes.buffer);
     if (!attributes.enabled) {
       result_.call_arguments += str("__msl_absent<", type, ">()");
       return;
     }
     ArgumentInfo argument = describe(parameter, attributes, threadgroup);
     if (!taken_.insert({argument.kind, argument.index}).second)
-      return fail(parameter.getLocation(), str("parameter '", name, "': index ", argument.index, " is used twice"));
-    const char* fetch = threadgroup ? "__msl_threadgroup" : argument.is_constant_space ? "__msl_constant" : "__msl_buffer";
+      return fail(parameter.getLocation(),
+                  str("parameter '", name, "': index ", argument.index, " is used twice"));
+    const char* fetch = threadgroup                  ? "__msl_threadgroup"
+                        : argument.is_constant_space ? "__msl_constant"
+                                                     : "__msl_buffer";
     result_.call_arguments += str(fetch, "<", type, ">(", argument.index, ")");
     result_.kernel.arguments.push_back(std::move(argument));
   }
 
-  void add_position(const clang::ParmVarDecl& parameter, const std::string& attribute, const std::string& type) {
+  void add_position(const clang::ParmVarDecl& parameter, const std::string& attribute,
+                    const std::string& type) {
     DataType element = data_type_of(parameter.getType());
     bool is_unsigned = (element >= 33 && element <= 36) || (element >= 41 && element <= 44);
     bool is_signed_scalar = element == 29 || element == 37;
     if (!is_unsigned && !is_signed_scalar)
-      return fail(parameter.getLocation(), str("parameter '", parameter.getNameAsString(), "': [[", attribute,
-                                               "]] needs a scalar or vector of uint or ushort, not '",
-                                               parameter.getType().getAsString(), "'"));
+      return fail(parameter.getLocation(),
+                  str("parameter '", parameter.getNameAsString(), "': [[", attribute,
+                      "]] needs a scalar or vector of uint or ushort, not '",
+                      parameter.getType().getAsString(), "'"));
     result_.call_arguments += str("__msl_id_", attribute, "<", type, ">()");
   }
 
-  ArgumentInfo describe(const clang::ParmVarDecl& parameter, const ParameterAttributes& attributes, bool threadgroup) {
+  ArgumentInfo describe(const clang::ParmVarDecl& parameter, const ParameterAttributes& attributes,
+                        bool threadgroup) {
     ArgumentInfo argument;
     QualType pointee = parameter.getType()->getPointeeType();
     argument.name = parameter.getNameAsString();
@@ -196,9 +222,11 @@ class Reflector {
     argument.access = pointee.isConstQualified() ? Access::kReadOnly : Access::kReadWrite;
     argument.is_reference = parameter.getType()->isReferenceType();
     if (threadgroup)
-      argument.index = attributes.threadgroup ? uint32_t(*attributes.threadgroup) : lowest_free(used_threadgroups_);
+      argument.index = attributes.threadgroup ? uint32_t(*attributes.threadgroup)
+                                              : lowest_free(used_threadgroups_);
     else
-      argument.index = attributes.buffer ? uint32_t(*attributes.buffer) : lowest_free(used_buffers_);
+      argument.index =
+          attributes.buffer ? uint32_t(*attributes.buffer) : lowest_free(used_buffers_);
     argument.type = data_type_of(pointee);
     if (!pointee->isVoidType() && !pointee->isIncompleteType()) {
       argument.data_size = uint64_t(context_.getTypeSizeInChars(pointee).getQuantity());
@@ -210,7 +238,8 @@ class Reflector {
     return argument;
   }
 
-  void add_members(QualType type, const std::string& prefix, uint64_t base, std::vector<MemberInfo>& members) {
+  void add_members(QualType type, const std::string& prefix, uint64_t base,
+                   std::vector<MemberInfo>& members) {
     const clang::RecordDecl* record = type->getAsRecordDecl();
     if (!record || !record->isCompleteDefinition() || members.size() > 512) return;
     const clang::ASTRecordLayout& layout = context_.getASTRecordLayout(record);
@@ -256,7 +285,8 @@ DataType data_type_of(QualType type) {
     DataType element = scalar_data_type(arguments[0].getAsType());
     return element ? element + number(1) - 1 : 0;
   }
-  if (name == "matrix" && arguments.size() >= 3) {  // Float2x2 is 7, Half2x2 is 20; columns then rows
+  if (name == "matrix" &&
+      arguments.size() >= 3) {  // Float2x2 is 7, Half2x2 is 20; columns then rows
     DataType element = scalar_data_type(arguments[0].getAsType());
     DataType base = element == 3 ? 7 : element == 16 ? 20 : 0;
     return base ? base + (number(1) - 2) * 3 + (number(2) - 2) : 0;
@@ -266,8 +296,10 @@ DataType data_type_of(QualType type) {
   return kStruct;
 }
 
-std::optional<ReflectedKernel> reflect(clang::ASTContext& context, const clang::FunctionDecl& function,
-                                       const std::string& host_name, const std::string& parameters) {
+std::optional<ReflectedKernel> reflect(clang::ASTContext& context,
+                                       const clang::FunctionDecl& function,
+                                       const std::string& host_name,
+                                       const std::string& parameters) {
   return Reflector(context, function, parameters).run(host_name);
 }
 

@@ -17,8 +17,10 @@ struct ReflectedKernel {
 };
 
 // Reads the parameters of `function`. `parameters` is the name of an __msl_parameters type for it.
-// Mistakes (no attribute, two arguments at one index, ...) are reported as diagnostics; then nothing is returned.
-std::optional<ReflectedKernel> reflect(clang::ASTContext& context, const clang::FunctionDecl& function,
+// Mistakes (no attribute, two arguments at one index, ...) are reported as diagnostics; then
+// nothing is returned.
+std::optional<ReflectedKernel> reflect(clang::ASTContext& context,
+                                       const clang::FunctionDecl& function,
                                        const std::string& host_name, const std::string& parameters);
 
 // MTL::DataType of a type; 0 when Metal has no name for it.

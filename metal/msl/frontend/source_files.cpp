@@ -11,21 +11,56 @@ namespace mlxn::msl {
 namespace {
 
 // Names users include; their content is in the prelude already.
-constexpr const char* kPublicHeaders[] = {
-    "metal_stdlib", "metal_algorithm", "metal_array", "metal_assert", "metal_atomic", "metal_command_buffer",
-    "metal_common", "metal_compute", "metal_config", "metal_curves", "metal_extended_vector", "metal_geometric",
-    "metal_graphics", "metal_imageblocks", "metal_initializer_list", "metal_integer", "metal_limits", "metal_logging",
-    "metal_math", "metal_matrix", "metal_mesh", "metal_numeric", "metal_pack", "metal_packed_vector",
-    "metal_pull_interpolation", "metal_quadgroup", "metal_raytracing", "metal_relational", "metal_simdgroup",
-    "metal_simdgroup_matrix", "metal_tessellation", "metal_texture", "metal_tile", "metal_tuple", "metal_type_traits",
-    "metal_types", "metal_uniform", "metal_utility", "metal_vector", "metal_visible_function_table",
-    "simd/simd.h", "simd/base.h", "simd/vector_types.h", "simd/matrix_types.h", "simd/types.h"};
+constexpr const char* kPublicHeaders[] = {"metal_stdlib",
+                                          "metal_algorithm",
+                                          "metal_array",
+                                          "metal_assert",
+                                          "metal_atomic",
+                                          "metal_command_buffer",
+                                          "metal_common",
+                                          "metal_compute",
+                                          "metal_config",
+                                          "metal_curves",
+                                          "metal_extended_vector",
+                                          "metal_geometric",
+                                          "metal_graphics",
+                                          "metal_imageblocks",
+                                          "metal_initializer_list",
+                                          "metal_integer",
+                                          "metal_limits",
+                                          "metal_logging",
+                                          "metal_math",
+                                          "metal_matrix",
+                                          "metal_mesh",
+                                          "metal_numeric",
+                                          "metal_pack",
+                                          "metal_packed_vector",
+                                          "metal_pull_interpolation",
+                                          "metal_quadgroup",
+                                          "metal_raytracing",
+                                          "metal_relational",
+                                          "metal_simdgroup",
+                                          "metal_simdgroup_matrix",
+                                          "metal_tessellation",
+                                          "metal_texture",
+                                          "metal_tile",
+                                          "metal_tuple",
+                                          "metal_type_traits",
+                                          "metal_types",
+                                          "metal_uniform",
+                                          "metal_utility",
+                                          "metal_vector",
+                                          "metal_visible_function_table",
+                                          "simd/simd.h",
+                                          "simd/base.h",
+                                          "simd/vector_types.h",
+                                          "simd/matrix_types.h",
+                                          "simd/types.h"};
 
 // Metal 4 tensor primitives: refused with a reason instead of a missing file.
-constexpr const char* kTensorHeaders[] = {
-    "metal_tensor", "metal_cooperative_tensor",
-    "MetalPerformancePrimitives/MetalPerformancePrimitives.h",
-    "MetalPerformancePrimitives/MPPTensorOpsMatMul2d.h"};
+constexpr const char* kTensorHeaders[] = {"metal_tensor", "metal_cooperative_tensor",
+                                          "MetalPerformancePrimitives/MetalPerformancePrimitives.h",
+                                          "MetalPerformancePrimitives/MPPTensorOpsMatMul2d.h"};
 
 bool is_below(llvm::StringRef path, llvm::StringRef folder) {
   return path.starts_with(folder) &&
@@ -48,7 +83,8 @@ class RestrictedFileSystem : public llvm::vfs::ProxyFileSystem {
     return ProxyFileSystem::status(path);
   }
 
-  llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> openFileForRead(const llvm::Twine& path) override {
+  llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> openFileForRead(
+      const llvm::Twine& path) override {
     if (!is_allowed(path)) return std::make_error_code(std::errc::no_such_file_or_directory);
     return ProxyFileSystem::openFileForRead(path);
   }
@@ -67,19 +103,23 @@ class RestrictedFileSystem : public llvm::vfs::ProxyFileSystem {
 
 }  // namespace
 
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_file_system(const std::vector<std::string>& include_dirs,
-                                                                 const llvm::MemoryBuffer* prelude) {
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_file_system(
+    const std::vector<std::string>& include_dirs, const llvm::MemoryBuffer* prelude) {
   auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   auto add = [&](const std::string& name, llvm::StringRef text) {
     std::string path = std::string(kStdlibFolder) + "/" + name;
     memory->addFile(path, 0, llvm::MemoryBuffer::getMemBuffer(text, path));
   };
-  for (const StdlibFile& file : stdlib_files()) add(std::string(file.name), llvm::StringRef(file.text.data(), file.text.size()));
+  for (const StdlibFile& file : stdlib_files())
+    add(std::string(file.name), llvm::StringRef(file.text.data(), file.text.size()));
   for (const char* name : kPublicHeaders) add(name, "");
   for (const char* name : kTensorHeaders)
-    add(name, "#error Metal 4 tensor primitives (metal_tensor, MetalPerformancePrimitives) are not supported\n");
+    add(name,
+        "#error Metal 4 tensor primitives (metal_tensor, MetalPerformancePrimitives) are not "
+        "supported\n");
   if (prelude)
-    memory->addFile(kPreludePch, 0, llvm::MemoryBuffer::getMemBuffer(prelude->getBuffer(), kPreludePch, false));
+    memory->addFile(kPreludePch, 0,
+                    llvm::MemoryBuffer::getMemBuffer(prelude->getBuffer(), kPreludePch, false));
   auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
       llvm::makeIntrusiveRefCnt<RestrictedFileSystem>(include_dirs));
   overlay->pushOverlay(memory);

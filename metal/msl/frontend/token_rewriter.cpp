@@ -10,16 +10,46 @@ using clang::Token;
 namespace tok = clang::tok;
 
 bool is_msl_attribute(llvm::StringRef name) {
-  static const llvm::StringSet<> names = {
-      "buffer", "threadgroup", "host_name", "kernel", "function_constant", "id", "texture", "sampler",
-      "max_total_threads_per_threadgroup", "required_threads_per_threadgroup", "thread_position_in_grid",
-      "threadgroup_position_in_grid", "thread_index_in_threadgroup", "threads_per_threadgroup",
-      "thread_position_in_threadgroup", "thread_index_in_simdgroup", "simdgroup_index_in_threadgroup",
-      "threads_per_grid", "threadgroups_per_grid", "simdgroups_per_threadgroup", "threads_per_simdgroup",
-      "thread_execution_width", "thread_index_in_quadgroup", "quadgroup_index_in_threadgroup",
-      "quadgroups_per_threadgroup", "dispatch_threads_per_threadgroup", "dispatch_simdgroups_per_threadgroup",
-      "dispatch_quadgroups_per_threadgroup", "grid_origin", "grid_size", "stage_in", "raster_order_group",
-      "visible", "stitchable", "vertex", "fragment", "position", "user", "color", "flat"};
+  static const llvm::StringSet<> names = {"buffer",
+                                          "threadgroup",
+                                          "host_name",
+                                          "kernel",
+                                          "function_constant",
+                                          "id",
+                                          "texture",
+                                          "sampler",
+                                          "max_total_threads_per_threadgroup",
+                                          "required_threads_per_threadgroup",
+                                          "thread_position_in_grid",
+                                          "threadgroup_position_in_grid",
+                                          "thread_index_in_threadgroup",
+                                          "threads_per_threadgroup",
+                                          "thread_position_in_threadgroup",
+                                          "thread_index_in_simdgroup",
+                                          "simdgroup_index_in_threadgroup",
+                                          "threads_per_grid",
+                                          "threadgroups_per_grid",
+                                          "simdgroups_per_threadgroup",
+                                          "threads_per_simdgroup",
+                                          "thread_execution_width",
+                                          "thread_index_in_quadgroup",
+                                          "quadgroup_index_in_threadgroup",
+                                          "quadgroups_per_threadgroup",
+                                          "dispatch_threads_per_threadgroup",
+                                          "dispatch_simdgroups_per_threadgroup",
+                                          "dispatch_quadgroups_per_threadgroup",
+                                          "grid_origin",
+                                          "grid_size",
+                                          "stage_in",
+                                          "raster_order_group",
+                                          "visible",
+                                          "stitchable",
+                                          "vertex",
+                                          "fragment",
+                                          "position",
+                                          "user",
+                                          "color",
+                                          "flat"};
   return names.contains(name);
 }
 
@@ -32,8 +62,8 @@ llvm::StringRef word_of(const Token& token) {
 
 class Rewriter {
  public:
-  Rewriter(clang::Preprocessor& preprocessor, const std::vector<Token>& tokens, const ScanResult& scan,
-           const RewriteOptions& options)
+  Rewriter(clang::Preprocessor& preprocessor, const std::vector<Token>& tokens,
+           const ScanResult& scan, const RewriteOptions& options)
       : preprocessor_(preprocessor), in_(tokens), scan_(scan), options_(options) {
     for (const FunctionConstantDecl& constant : scan.constants) {
       constants_[constant.declaration.begin] = &constant;
@@ -61,13 +91,16 @@ class Rewriter {
 
  private:
   bool is(size_t i, tok::TokenKind kind) const { return i < in_.size() && in_[i].is(kind); }
-  llvm::StringRef word(size_t i) const { return i < in_.size() ? word_of(in_[i]) : llvm::StringRef(); }
+  llvm::StringRef word(size_t i) const {
+    return i < in_.size() ? word_of(in_[i]) : llvm::StringRef();
+  }
 
   // Rewrites the construct at `i` and returns the position after it.
   size_t rewrite_at(size_t i) {
     const Token& token = in_[i];
     if (token.isAnnotation()) {
-      // A loop hint may count by a function constant, which is no constant expression without a value.
+      // A loop hint may count by a function constant, which is no constant expression without a
+      // value.
       bool drop = token.is(tok::annot_pragma_loop_hint) && (options_.analysis || has_unset_);
       if (!drop) out_.push_back(token);
       return i + 1;
@@ -84,12 +117,14 @@ class Rewriter {
       return i + 1;
     }
     if (is_address_space(name)) return rewrite_address_space(i);
-    if (name == "coherent" && is(i + 1, tok::l_paren)) return closing(i + 1) + 1;  // coherent(system) device
+    if (name == "coherent" && is(i + 1, tok::l_paren))
+      return closing(i + 1) + 1;  // coherent(system) device
     if (name == "static_cast") {
       push_word("__msl_static_cast", token.getLocation());
       return i + 1;
     }
-    if (name == "is_function_constant_defined" && is(i + 1, tok::l_paren) && is(i + 3, tok::r_paren)) {
+    if (name == "is_function_constant_defined" && is(i + 1, tok::l_paren) &&
+        is(i + 3, tok::r_paren)) {
       bool defined = options_.analysis || options_.constant_values.count(word(i + 2).str());
       push_word(defined ? "true" : "false", token.getLocation());
       return i + 4;
@@ -110,7 +145,8 @@ class Rewriter {
   // [[a, b(x)]]: one annotation for each item.
   size_t rewrite_attributes(size_t i) {
     size_t close = closing(i);
-    bool on_parameter = close + 1 < in_.size() && in_[close + 1].isOneOf(tok::comma, tok::r_paren, tok::l_square, tok::equal);
+    bool on_parameter = close + 1 < in_.size() &&
+                        in_[close + 1].isOneOf(tok::comma, tok::r_paren, tok::l_square, tok::equal);
     for (size_t k = i + 2; k + 1 < close; ++k) {
       std::string name = word(k).str();
       if (name.empty()) continue;
@@ -120,7 +156,8 @@ class Rewriter {
       if (name == "kernel") {
         push_word("inline", location);
       } else if (name == "function_constant") {
-        // An argument gated by a condition. While constants have no value the argument counts as present.
+        // An argument gated by a condition. While constants have no value the argument counts as
+        // present.
         if (on_parameter) annotate("msl.enabled", location, argument, /*maybe_not_constant=*/true);
       } else if (name != "host_name" && name != "visible" && name != "stitchable") {
         annotate("msl." + name, location, argument, false);
@@ -141,7 +178,8 @@ class Rewriter {
     if (name == "constant") push_word("const", location);
     if (is_parameter_start(i) && (name == "device" || name == "constant" || name == "threadgroup"))
       annotate(("msl.space." + name).str(), location, {}, false);
-    if (name == "threadgroup" && declares_storage(i)) annotate("msl.threadgroup_storage", location, {}, false);
+    if (name == "threadgroup" && declares_storage(i))
+      annotate("msl.threadgroup_storage", location, {}, false);
     return i + 1;
   }
 
@@ -150,14 +188,16 @@ class Rewriter {
     if (i == 0 || i + 1 >= in_.size()) return false;
     size_t before = i - 1;
     if (in_[before].is(tok::kw_const) && before > 0) --before;
-    bool after = in_[i + 1].isOneOf(tok::l_brace, tok::colon, tok::semi, tok::equal, tok::kw_const) ||
-                 in_[i + 1].is(tok::kw_noexcept);
+    bool after =
+        in_[i + 1].isOneOf(tok::l_brace, tok::colon, tok::semi, tok::equal, tok::kw_const) ||
+        in_[i + 1].is(tok::kw_noexcept);
     return in_[before].is(tok::r_paren) && after;
   }
 
   // Position of the last token before `i` that is no qualifier or attribute.
   size_t before_qualifiers(size_t i) const {
-    while (i > 0 && (in_[i - 1].isOneOf(tok::kw_const, tok::kw_volatile, tok::kw_static, tok::kw_constexpr) ||
+    while (i > 0 && (in_[i - 1].isOneOf(tok::kw_const, tok::kw_volatile, tok::kw_static,
+                                        tok::kw_constexpr) ||
                      word(i - 1) == "coherent"))
       --i;
     return i - 1;  // wraps to SIZE_MAX at the start
@@ -170,10 +210,12 @@ class Rewriter {
 
   bool declares_storage(size_t i) const {
     size_t before = before_qualifiers(i);
-    if (before >= in_.size() || in_[before].isOneOf(tok::l_brace, tok::r_brace, tok::semi, tok::colon, tok::r_paren))
+    if (before >= in_.size() ||
+        in_[before].isOneOf(tok::l_brace, tok::r_brace, tok::semi, tok::colon, tok::r_paren))
       return true;
     // float threadgroup x[8];
-    return is(i + 1, tok::identifier) && i + 2 < in_.size() && in_[i + 2].isOneOf(tok::l_square, tok::semi);
+    return is(i + 1, tok::identifier) && i + 2 < in_.size() &&
+           in_[i + 2].isOneOf(tok::l_square, tok::semi);
   }
 
   void emit_constant(const FunctionConstantDecl& constant) {
@@ -188,7 +230,8 @@ class Rewriter {
       push_word("const", location);
     }
     for (size_t i = constant.type.begin; i < constant.type.end; ++i) {
-      bool storage = in_[i].isOneOf(tok::kw_static, tok::kw_constexpr, tok::kw_const, tok::kw_extern);
+      bool storage =
+          in_[i].isOneOf(tok::kw_static, tok::kw_constexpr, tok::kw_const, tok::kw_extern);
       if (!storage && word(i) != "constant") out_.push_back(in_[i]);
     }
     out_.push_back(in_[constant.type.end]);  // the name
@@ -228,7 +271,8 @@ class Rewriter {
     out_.push_back(token);
   }
 
-  void annotate(const std::string& name, SourceLocation location, TokenRange argument, bool maybe_not_constant) {
+  void annotate(const std::string& name, SourceLocation location, TokenRange argument,
+                bool maybe_not_constant) {
     push_word("__attribute__", location);
     push(tok::l_paren, location);
     push(tok::l_paren, location);
@@ -241,7 +285,9 @@ class Rewriter {
     out_.push_back(text);
     if (argument.end) {
       push(tok::comma, location);
-      auto copy = [&] { out_.insert(out_.end(), in_.begin() + argument.begin, in_.begin() + argument.end); };
+      auto copy = [&] {
+        out_.insert(out_.end(), in_.begin() + argument.begin, in_.begin() + argument.end);
+      };
       if (maybe_not_constant) {  // __builtin_constant_p(x) ? (x) : true
         push_word("__builtin_constant_p", location);
         push(tok::l_paren, location);
@@ -276,8 +322,8 @@ std::vector<Token> rewrite(clang::Preprocessor& preprocessor, const std::vector<
   return Rewriter(preprocessor, tokens, scan, options).run();
 }
 
-std::vector<Token> plain_parameters(clang::Preprocessor& preprocessor, const std::vector<Token>& tokens,
-                                    TokenRange range) {
+std::vector<Token> plain_parameters(clang::Preprocessor& preprocessor,
+                                    const std::vector<Token>& tokens, TokenRange range) {
   std::vector<Token> result;
   for (size_t i = range.begin; i < range.end; ++i) {
     if (tokens[i].is(tok::l_square) && i + 1 < range.end && tokens[i + 1].is(tok::l_square)) {

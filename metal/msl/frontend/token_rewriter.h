@@ -1,16 +1,17 @@
-// Turns preprocessed MSL tokens into C++17 tokens for Clang's parser. Every rule is token-local; new
-// tokens take the location of the one they replace, so diagnostics point at the user's own text.
+// Turns preprocessed MSL tokens into C++17 tokens for Clang's parser. Every rule is token-local;
+// new tokens take the location of the one they replace, so diagnostics point at the user's own
+// text.
 //
 //   [[name(args)]]        -> __attribute__((annotate("msl.name", args)))      for MSL's attributes
 //   kernel                -> inline
 //   device, thread        -> nothing
 //   constant              -> const
-//   threadgroup           -> annotate("msl.threadgroup_storage") on a declaration of storage, else nothing
-//   address space after a member function's parameters -> nothing
-//   static_cast<          -> __msl_static_cast<     (Clang lacks half <-> bfloat casts)
-//   function constants    -> static constexpr with their value, or extern const when not set
-//   is_function_constant_defined(x) -> true or false
-//   explicit kernel instantiations and repeated overloads -> nothing (see token_scanner.h)
+//   threadgroup           -> annotate("msl.threadgroup_storage") on a declaration of storage, else
+//   nothing address space after a member function's parameters -> nothing static_cast<          ->
+//   __msl_static_cast<     (Clang lacks half <-> bfloat casts) function constants    -> static
+//   constexpr with their value, or extern const when not set is_function_constant_defined(x) ->
+//   true or false explicit kernel instantiations and repeated overloads -> nothing (see
+//   token_scanner.h)
 #pragma once
 
 #include <map>
@@ -29,11 +30,13 @@ struct RewriteOptions {
   bool analysis = false;
 };
 
-std::vector<clang::Token> rewrite(clang::Preprocessor& preprocessor, const std::vector<clang::Token>& tokens,
-                                  const ScanResult& scan, const RewriteOptions& options);
+std::vector<clang::Token> rewrite(clang::Preprocessor& preprocessor,
+                                  const std::vector<clang::Token>& tokens, const ScanResult& scan,
+                                  const RewriteOptions& options);
 
 // The tokens of a parameter list as C++ parameters: no address spaces, no attributes.
-std::vector<clang::Token> plain_parameters(clang::Preprocessor& preprocessor, const std::vector<clang::Token>& tokens,
+std::vector<clang::Token> plain_parameters(clang::Preprocessor& preprocessor,
+                                           const std::vector<clang::Token>& tokens,
                                            TokenRange range);
 
 // Tokens of generated C++ text. The text is registered under `name` with the source manager.

@@ -51,9 +51,9 @@ class Scanner {
   // What scan_head learns about one declaration.
   struct Head {
     size_t begin = 0;
-    size_t stop = 0;             // position of the token that ended the head
+    size_t stop = 0;  // position of the token that ended the head
     Kind kind = Kind::kNone;
-    std::string signature;       // without address-space words and attributes
+    std::string signature;  // without address-space words and attributes
     bool uses_address_space = false;
     bool has_parameters = false;
     bool is_kernel = false;
@@ -68,7 +68,9 @@ class Scanner {
   };
 
   const Token& at(size_t i) const { return tokens_[i]; }
-  llvm::StringRef word(size_t i) const { return i < tokens_.size() ? word_of(tokens_[i]) : llvm::StringRef(); }
+  llvm::StringRef word(size_t i) const {
+    return i < tokens_.size() ? word_of(tokens_[i]) : llvm::StringRef();
+  }
   bool is(size_t i, tok::TokenKind kind) const { return i < tokens_.size() && tokens_[i].is(kind); }
 
   // Position of the token that closes the bracket at `i` (or the end).
@@ -193,7 +195,8 @@ class Scanner {
         head.is_namespace |= token.is(tok::kw_namespace);
         head.is_class |= token.isOneOf(tok::kw_struct, tok::kw_class, tok::kw_union);
         head.is_enum |= token.is(tok::kw_enum);
-        head.is_linkage |= token.is(tok::string_literal) && i > head.begin && at(i - 1).is(tok::kw_extern);
+        head.is_linkage |=
+            token.is(tok::string_literal) && i > head.begin && at(i - 1).is(tok::kw_extern);
       }
       if (token.is(tok::l_paren)) {
         size_t close = closing(i, end);
@@ -212,8 +215,10 @@ class Scanner {
       if (token.is(tok::colon) && head.has_parameters) return finish(head, i, Kind::kConstructor);
       if (token.is(tok::l_brace)) return finish(head, i, Kind::kBody);
       if (!word(i).empty() && !is_address_space(word(i))) head.last_word = word(i).str();
-      if (head.has_parameters && is_address_space(word(i))) head.uses_address_space = true;  // f(...) constant {
-      else append_token(i, head);
+      if (head.has_parameters && is_address_space(word(i)))
+        head.uses_address_space = true;  // f(...) constant {
+      else
+        append_token(i, head);
       ++i;
     }
     head.stop = end;
@@ -235,10 +240,13 @@ class Scanner {
         for (; i < end && !at(i).is(tok::semi); ++i)
           if (at(i).isOneOf(tok::l_brace, tok::l_paren, tok::l_square)) i = closing(i, end);
         return std::min(i + 1, end);
-      case Kind::kConstructor:  // skip member initialisers: name(...) or name{...}, separated by commas
+      case Kind::kConstructor:  // skip member initialisers: name(...) or name{...}, separated by
+                                // commas
         for (++i; i < end; ++i) {
-          if (at(i).isOneOf(tok::l_paren, tok::l_square)) i = closing(i, end);
-          else if (at(i).is(tok::semi)) return i + 1;  // a bit field
+          if (at(i).isOneOf(tok::l_paren, tok::l_square))
+            i = closing(i, end);
+          else if (at(i).is(tok::semi))
+            return i + 1;  // a bit field
           else if (at(i).is(tok::l_brace)) {
             bool is_body = at(i - 1).isOneOf(tok::r_paren, tok::r_brace);
             i = closing(i, end);
@@ -248,8 +256,10 @@ class Scanner {
         return end;
       case Kind::kBody: {
         size_t close = closing(i, end);
-        if (!(head.is_class || head.is_enum) || head.has_parameters) return std::min(close + 1, end);
-        for (i = close; i < end && !at(i).is(tok::semi); ++i) {}  // struct S {...} x, y;
+        if (!(head.is_class || head.is_enum) || head.has_parameters)
+          return std::min(close + 1, end);
+        for (i = close; i < end && !at(i).is(tok::semi); ++i) {
+        }  // struct S {...} x, y;
         return std::min(i + 1, end);
       }
       case Kind::kNone: break;
@@ -263,7 +273,8 @@ class Scanner {
         ++i;
         continue;
       }
-      if (at(i).isOneOf(tok::kw_public, tok::kw_private, tok::kw_protected) && is(i + 1, tok::colon)) {
+      if (at(i).isOneOf(tok::kw_public, tok::kw_private, tok::kw_protected) &&
+          is(i + 1, tok::colon)) {
         i += 2;
         continue;
       }
@@ -295,12 +306,14 @@ class Scanner {
       return;
     }
     if (&seen != &members_)
-      result_.declarations.push_back({head.has_parameters ? word(head.name).str() : head.last_word, {head.begin, next}});
+      result_.declarations.push_back(
+          {head.has_parameters ? word(head.name).str() : head.last_word, {head.begin, next}});
     if (head.kind == Kind::kDeclaration && head.constant_index.end && !head.has_parameters) {
       add_constant(head, next);
       return;
     }
-    bool defaulted = head.kind == Kind::kInitialised && head.has_parameters && is(head.stop + 2, tok::semi) &&
+    bool defaulted = head.kind == Kind::kInitialised && head.has_parameters &&
+                     is(head.stop + 2, tok::semi) &&
                      at(head.stop + 1).isOneOf(tok::kw_default, tok::kw_delete);
     if (!braces && !defaulted && head.kind != Kind::kConstructor) return;
     if (drop_if_repeated(head, next, seen)) return;
@@ -311,7 +324,8 @@ class Scanner {
     } else if (head.is_kernel && head.has_parameters && !head.is_template) {
       std::string name = head.host_name.empty() ? word(head.name).str() : head.host_name;
       if (!kernels_.insert(name).second)
-        report(at(head.name), clang::DiagnosticsEngine::Error, "two kernels are named '" + name + "'");
+        report(at(head.name), clang::DiagnosticsEngine::Error,
+               "two kernels are named '" + name + "'");
       add_entry(name, {head.name, head.name + 1}, word(head.name).str());
     }
   }
@@ -354,7 +368,8 @@ class Scanner {
       --first;
     }
     std::string base = word(first).str();
-    while (first >= head.begin + 2 && at(first - 1).is(tok::coloncolon) && at(first - 2).is(tok::identifier))
+    while (first >= head.begin + 2 && at(first - 1).is(tok::coloncolon) &&
+           at(first - 2).is(tok::identifier))
       first -= 2;
     add_entry(head.host_name, {first, last}, base);
     bool deduced = at(last - 1).is(tok::identifier);
@@ -382,7 +397,8 @@ class Scanner {
 
   // Overloads that differ in nothing but address spaces become one.
   bool drop_if_repeated(const Head& head, size_t next, SeenMap& seen) {
-    auto [position, fresh] = seen.try_emplace(head.signature, Seen{{head.stop, next}, head.uses_address_space});
+    auto [position, fresh] =
+        seen.try_emplace(head.signature, Seen{{head.stop, next}, head.uses_address_space});
     if (fresh) return false;
     const Seen& first = position->second;
     if (!head.uses_address_space && !first.uses_address_space) return false;
@@ -395,7 +411,8 @@ class Scanner {
     return true;
   }
 
-  void report(const Token& token, clang::DiagnosticsEngine::Level level, const std::string& message) {
+  void report(const Token& token, clang::DiagnosticsEngine::Level level,
+              const std::string& message) {
     auto& diagnostics = preprocessor_.getDiagnostics();
     diagnostics.Report(token.getLocation(), diagnostics.getCustomDiagID(level, "%0")) << message;
   }
@@ -411,7 +428,7 @@ class Scanner {
   std::map<std::string, SeenMap> seen_;  // by namespace
   SeenMap members_;                      // of the class being scanned
   std::vector<std::string> scope_;
-  std::set<std::string> kernels_;        // names of plain kernels so far
+  std::set<std::string> kernels_;  // names of plain kernels so far
   ScanResult result_;
 };
 

@@ -21,20 +21,21 @@ struct TokenRange {
 
 // Something `newFunctionWithName` can find.
 struct EntryPoint {
-  std::string name;                   // host name
-  std::vector<clang::Token> callee;   // how the source names the function: k, or k<float, 4>
-  TokenRange parameters;              // of an instantiation that leaves template arguments to deduction, else empty
+  std::string name;                  // host name
+  std::vector<clang::Token> callee;  // how the source names the function: k, or k<float, 4>
+  TokenRange
+      parameters;  // of an instantiation that leaves template arguments to deduction, else empty
   std::vector<clang::Token> plain_parameters;  // the same as C++ (see token_rewriter.h)
-  std::vector<std::string> scope;     // enclosing namespaces, outermost first
-  std::string base_name;              // function or template name without arguments
+  std::vector<std::string> scope;              // enclosing namespaces, outermost first
+  std::string base_name;                       // function or template name without arguments
   clang::SourceLocation location;
 };
 
 struct FunctionConstantDecl {
   std::string name;
-  TokenRange declaration;             // whole declaration with its semicolon
+  TokenRange declaration;  // whole declaration with its semicolon
   TokenRange type;
-  TokenRange index;                   // argument of [[function_constant(...)]]
+  TokenRange index;  // argument of [[function_constant(...)]]
 };
 
 // A declaration at namespace scope and the name it declares.
@@ -47,14 +48,15 @@ struct ScanResult {
   std::vector<NamedDeclaration> declarations;
   std::vector<EntryPoint> entry_points;
   std::vector<FunctionConstantDecl> constants;
-  std::vector<TokenRange> dropped;    // explicit kernel instantiations and repeated overloads, ascending
+  std::vector<TokenRange>
+      dropped;  // explicit kernel instantiations and repeated overloads, ascending
 };
 
 // True for words that name an address space.
 bool is_address_space(llvm::StringRef word);
 
-// Scans `tokens`. Reports overloads that differ in address space and body through the preprocessor's
-// diagnostics.
+// Scans `tokens`. Reports overloads that differ in address space and body through the
+// preprocessor's diagnostics.
 ScanResult scan(clang::Preprocessor& preprocessor, const std::vector<clang::Token>& tokens);
 
 }  // namespace mlxn::msl

@@ -29,13 +29,18 @@ struct Operation {
 
 unsigned type_of(StringRef suffix) {
   return StringSwitch<unsigned>(suffix)
-      .Case("f32", MSL_TYPE_F32).Case("i32", MSL_TYPE_I32).Case("u32", MSL_TYPE_U32)
-      .Case("i64", MSL_TYPE_I64).Default(MSL_TYPE_U64);
+      .Case("f32", MSL_TYPE_F32)
+      .Case("i32", MSL_TYPE_I32)
+      .Case("u32", MSL_TYPE_U32)
+      .Case("i64", MSL_TYPE_I64)
+      .Default(MSL_TYPE_U64);
 }
 
 Operation operation_of(const CallInst& call) {
   StringRef name = call.getCalledFunction()->getName();
-  auto function = [&] { return unsigned(cast<ConstantInt>(call.getArgOperand(1))->getZExtValue()); };
+  auto function = [&] {
+    return unsigned(cast<ConstantInt>(call.getArgOperand(1))->getZExtValue());
+  };
   if (name == "__msl_threadgroup_barrier") return {MSL_OP_THREADGROUP_BARRIER, 0};
   if (name == "__msl_simdgroup_barrier") return {MSL_OP_SIMDGROUP_BARRIER, 0};
   if (name == "__msl_simd_shuffle") return {MSL_OP_SHUFFLE, 2};
@@ -43,7 +48,8 @@ Operation operation_of(const CallInst& call) {
   if (name == "__msl_simd_active") return {MSL_OP_ACTIVE, 0};
   if (name == "__msl_simd_matrix_fma") return {MSL_OP_MATRIX_FMA, 3};
   StringRef suffix = name.take_back(3);
-  if (name.starts_with("__msl_simd_reduce_")) return {unsigned(MSL_OP(MSL_OP_REDUCE, type_of(suffix), function())), 1};
+  if (name.starts_with("__msl_simd_reduce_"))
+    return {unsigned(MSL_OP(MSL_OP_REDUCE, type_of(suffix), function())), 1};
   if (name.starts_with("__msl_simd_scan_inclusive_"))
     return {unsigned(MSL_OP(MSL_OP_SCAN_INCLUSIVE, type_of(suffix), function())), 1};
   return {unsigned(MSL_OP(MSL_OP_SCAN_EXCLUSIVE, type_of(suffix), function())), 1};
@@ -88,7 +94,8 @@ class CoroutineBuilder {
     Value* z = b.CreateUDiv(row, sy);
     begin_coroutine(b, thread);
     // The thread's column in its simdgroup's exchange area.
-    Value* groups = b.CreateLoad(pointer, byte_offset(b, threadgroup_, offsetof(MslThreadgroup, simdgroups)));
+    Value* groups =
+        b.CreateLoad(pointer, byte_offset(b, threadgroup_, offsetof(MslThreadgroup, simdgroups)));
     Value* wide = b.CreateZExt(thread, b.getInt64Ty());
     Value* group = b.CreateMul(b.CreateLShr(wide, 5), b.getInt64(sizeof(MslSimdgroup)));
     Value* lane = b.CreateMul(b.CreateAnd(wide, 31), b.getInt64(4));
@@ -109,7 +116,8 @@ class CoroutineBuilder {
     // Variables of the kernel must live in the first block to become part of the frame.
     for (BasicBlock& block : *start_)
       for (Instruction& instruction : make_early_inc_range(block))
-        if (isa<AllocaInst>(instruction) && &block != top) instruction.moveBefore(&*top->getFirstInsertionPt());
+        if (isa<AllocaInst>(instruction) && &block != top)
+          instruction.moveBefore(&*top->getFirstInsertionPt());
   }
 
   void begin_coroutine(IRBuilder<>& b, Value* thread) {
@@ -117,18 +125,22 @@ class CoroutineBuilder {
     id_ = b.CreateIntrinsic(Intrinsic::coro_id, {}, {b.getInt32(64), null, null, null});
     Value* size = b.CreateIntrinsic(Intrinsic::coro_size, {b.getInt64Ty()}, {});
     Value* rounded = b.CreateAnd(b.CreateAdd(size, b.getInt64(63)), b.getInt64(~uint64_t(63)));
-    Value* frames = b.CreateLoad(b.getPtrTy(), byte_offset(b, threadgroup_, offsetof(MslThreadgroup, frames)));
-    Value* memory = b.CreateInBoundsGEP(b.getInt8Ty(), frames, b.CreateMul(b.CreateZExt(thread, b.getInt64Ty()), rounded));
+    Value* frames =
+        b.CreateLoad(b.getPtrTy(), byte_offset(b, threadgroup_, offsetof(MslThreadgroup, frames)));
+    Value* memory = b.CreateInBoundsGEP(b.getInt8Ty(), frames,
+                                        b.CreateMul(b.CreateZExt(thread, b.getInt64Ty()), rounded));
     handle_ = b.CreateIntrinsic(Intrinsic::coro_begin, {}, {id_, memory});
-    // Carries the frame's size past the coroutine passes, and lets the frame escape: otherwise stores
-    // into it look dead.
-    FunctionCallee marker = module_.getOrInsertFunction(kFrameMarker, b.getVoidTy(), b.getInt64Ty(), b.getPtrTy());
+    // Carries the frame's size past the coroutine passes, and lets the frame escape: otherwise
+    // stores into it look dead.
+    FunctionCallee marker =
+        module_.getOrInsertFunction(kFrameMarker, b.getVoidTy(), b.getInt64Ty(), b.getPtrTy());
     b.CreateCall(marker, {size, handle_});
 
     suspend_ = BasicBlock::Create(context_, "suspend", start_);
     cleanup_ = BasicBlock::Create(context_, "cleanup", start_);
     IRBuilder<> s(suspend_);
-    s.CreateIntrinsic(Intrinsic::coro_end, {}, {handle_, s.getFalse(), ConstantTokenNone::get(context_)});
+    s.CreateIntrinsic(Intrinsic::coro_end, {},
+                      {handle_, s.getFalse(), ConstantTokenNone::get(context_)});
     s.CreateRetVoid();
     IRBuilder<> c(cleanup_);  // never taken: threads are not destroyed
     c.CreateIntrinsic(Intrinsic::coro_free, {}, {id_, handle_});
@@ -140,7 +152,8 @@ class CoroutineBuilder {
     for (BasicBlock& block : *start_)
       for (Instruction& instruction : block)
         if (auto* call = dyn_cast<CallInst>(&instruction))
-          if (Function* callee = call->getCalledFunction(); callee && is_cross_lane(*callee)) calls.push_back(call);
+          if (Function* callee = call->getCalledFunction(); callee && is_cross_lane(*callee))
+            calls.push_back(call);
     return calls;
   }
 
@@ -150,14 +163,16 @@ class CoroutineBuilder {
     BasicBlock* resume = before->splitBasicBlock(next, "resume");
     before->getTerminator()->eraseFromParent();
     IRBuilder<> b(before);
-    Value* state = b.CreateIntrinsic(Intrinsic::coro_suspend, {}, {ConstantTokenNone::get(context_), b.getInt1(is_final)});
+    Value* state = b.CreateIntrinsic(Intrinsic::coro_suspend, {},
+                                     {ConstantTokenNone::get(context_), b.getInt1(is_final)});
     SwitchInst* choice = b.CreateSwitch(state, suspend_, 2);
     choice->addCase(b.getInt8(0), resume);
     choice->addCase(b.getInt8(1), cleanup_);
   }
 
   Value* slot(IRBuilder<>& b, unsigned row) {
-    return byte_offset(b, column_, offsetof(MslSimdgroup, data) + row * sizeof(unsigned) * MSL_SIMD_WIDTH);
+    return byte_offset(b, column_,
+                       offsetof(MslSimdgroup, data) + row * sizeof(unsigned) * MSL_SIMD_WIDTH);
   }
 
   // Writes a value into consecutive rows; returns the next free row.
@@ -181,7 +196,8 @@ class CoroutineBuilder {
     if (auto* vector = dyn_cast<FixedVectorType>(type)) {
       Value* result = PoisonValue::get(type);
       for (unsigned i = 0; i < vector->getNumElements(); ++i)
-        result = b.CreateInsertElement(result, b.CreateLoad(vector->getElementType(), slot(b, row + i)), uint64_t(i));
+        result = b.CreateInsertElement(
+            result, b.CreateLoad(vector->getElementType(), slot(b, row + i)), uint64_t(i));
       return result;
     }
     if (type->getPrimitiveSizeInBits() == 64) {
@@ -196,8 +212,10 @@ class CoroutineBuilder {
     Operation operation = operation_of(call);
     IRBuilder<> b(&call);
     unsigned row = 0;
-    for (unsigned i = 0; i < operation.operands; ++i) row = store_words(b, call.getArgOperand(i), row);
-    b.CreateStore(call.getArgOperand(call.arg_size() - 1), byte_offset(b, column_, offsetof(MslSimdgroup, site)));
+    for (unsigned i = 0; i < operation.operands; ++i)
+      row = store_words(b, call.getArgOperand(i), row);
+    b.CreateStore(call.getArgOperand(call.arg_size() - 1),
+                  byte_offset(b, column_, offsetof(MslSimdgroup, site)));
     b.CreateStore(b.getInt32(operation.word), byte_offset(b, column_, offsetof(MslSimdgroup, op)));
     suspend_before(&call, /*is_final=*/false);
     b.SetInsertPoint(&call);
@@ -214,7 +232,8 @@ class CoroutineBuilder {
     suspend_before(unreachable, /*is_final=*/true);
     // A final suspension is never resumed: its switch keeps only the clean-up case.
     auto* choice = cast<SwitchInst>(done->getTerminator());
-    BasicBlock* resume = choice->findCaseValue(ConstantInt::get(Type::getInt8Ty(context_), 0))->getCaseSuccessor();
+    BasicBlock* resume =
+        choice->findCaseValue(ConstantInt::get(Type::getInt8Ty(context_), 0))->getCaseSuccessor();
     choice->removeCase(choice->findCaseValue(ConstantInt::get(Type::getInt8Ty(context_), 0)));
     DeleteDeadBlock(resume);
   }
@@ -235,14 +254,19 @@ class CoroutineBuilder {
 
 }  // namespace
 
-void build_coroutine(Function& entry, Kernel& kernel) { CoroutineBuilder(entry, kernel).run(); }
+void build_coroutine(Function& entry, Kernel& kernel) {
+  CoroutineBuilder(entry, kernel).run();
+}
 
 void read_frame_size(Function& start, Kernel& kernel) {
   for (BasicBlock& block : start)
     for (Instruction& instruction : make_early_inc_range(block)) {
       auto* call = dyn_cast<CallInst>(&instruction);
-      if (!call || !call->getCalledFunction() || call->getCalledFunction()->getName() != kFrameMarker) continue;
-      if (auto* size = dyn_cast<ConstantInt>(call->getArgOperand(0))) kernel.frame_bytes = alignTo(size->getZExtValue(), 64);
+      if (!call || !call->getCalledFunction() ||
+          call->getCalledFunction()->getName() != kFrameMarker)
+        continue;
+      if (auto* size = dyn_cast<ConstantInt>(call->getArgOperand(0)))
+        kernel.frame_bytes = alignTo(size->getZExtValue(), 64);
       call->eraseFromParent();
     }
 }

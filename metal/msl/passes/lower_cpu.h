@@ -15,10 +15,12 @@ void mark_constant_loads(llvm::Function& entry);
 
 bool has_cross_lane_call(const llvm::Function& entry);
 
-// Tier 0: adds the function kernel.symbol, a loop over all threads of a threadgroup. `entry` is inlined into it.
+// Tier 0: adds the function kernel.symbol, a loop over all threads of a threadgroup. `entry` is
+// inlined into it.
 void build_work_item_loop(llvm::Function& entry, Kernel& kernel);
 
-// Coroutine tier: adds the function kernel.symbol, which starts one thread. `entry` must be fully inlined.
+// Coroutine tier: adds the function kernel.symbol, which starts one thread. `entry` must be fully
+// inlined.
 void build_coroutine(llvm::Function& entry, Kernel& kernel);
 
 // After the coroutine passes: reads the size of the frame and removes the marker that carried it.

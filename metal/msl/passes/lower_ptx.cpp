@@ -29,11 +29,13 @@ class PtxKernel {
       for (Instruction& instruction : make_early_inc_range(block)) {
         auto* call = dyn_cast<CallInst>(&instruction);
         Function* callee = call ? call->getCalledFunction() : nullptr;
-        if (!callee || !callee->getName().starts_with("__msl_") || call->getType()->isVoidTy()) continue;
+        if (!callee || !callee->getName().starts_with("__msl_") || call->getType()->isVoidTy())
+          continue;
         IRBuilder<> builder(call);
         unsigned argument = 0;
         if (call->arg_size() == 1)
-          if (auto* constant = dyn_cast<ConstantInt>(call->getArgOperand(0))) argument = unsigned(constant->getZExtValue());
+          if (auto* constant = dyn_cast<ConstantInt>(call->getArgOperand(0)))
+            argument = unsigned(constant->getZExtValue());
         if (Value* value = make(builder, callee->getName(), argument)) {
           call->replaceAllUsesWith(value);
           call->eraseFromParent();
@@ -44,7 +46,8 @@ class PtxKernel {
  private:
   void create_function() {
     std::vector<ArgumentInfo> sorted = kernel_.arguments;
-    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
+    std::sort(sorted.begin(), sorted.end(),
+              [](const auto& a, const auto& b) { return a.index < b.index; });
     std::vector<Type*> types;
     for (const ArgumentInfo& argument : sorted)
       if (argument.kind == ArgumentKind::kBuffer) {
@@ -64,7 +67,8 @@ class PtxKernel {
     ValueToValueMapTy map;
     for (Argument& argument : entry_.args()) map[&argument] = PoisonValue::get(argument.getType());
     SmallVector<ReturnInst*, 8> returns;
-    CloneFunctionInto(kernel_function_, &entry_, map, CloneFunctionChangeType::LocalChangesOnly, returns);
+    CloneFunctionInto(kernel_function_, &entry_, map, CloneFunctionChangeType::LocalChangesOnly,
+                      returns);
     kernel_function_->setAttributes({});
     for (const Attribute& attribute : entry_.getAttributes().getFnAttrs())
       if (attribute.isStringAttribute()) kernel_function_->addFnAttr(attribute);
@@ -87,16 +91,28 @@ class PtxKernel {
     return b.CreateIntrinsic(registers[dimension], {}, {});
   }
   Value* tid(IRBuilder<>& b, unsigned k) {
-    return special(b, {Intrinsic::nvvm_read_ptx_sreg_tid_x, Intrinsic::nvvm_read_ptx_sreg_tid_y, Intrinsic::nvvm_read_ptx_sreg_tid_z}, k);
+    return special(b,
+                   {Intrinsic::nvvm_read_ptx_sreg_tid_x, Intrinsic::nvvm_read_ptx_sreg_tid_y,
+                    Intrinsic::nvvm_read_ptx_sreg_tid_z},
+                   k);
   }
   Value* ctaid(IRBuilder<>& b, unsigned k) {
-    return special(b, {Intrinsic::nvvm_read_ptx_sreg_ctaid_x, Intrinsic::nvvm_read_ptx_sreg_ctaid_y, Intrinsic::nvvm_read_ptx_sreg_ctaid_z}, k);
+    return special(b,
+                   {Intrinsic::nvvm_read_ptx_sreg_ctaid_x, Intrinsic::nvvm_read_ptx_sreg_ctaid_y,
+                    Intrinsic::nvvm_read_ptx_sreg_ctaid_z},
+                   k);
   }
   Value* ntid(IRBuilder<>& b, unsigned k) {
-    return special(b, {Intrinsic::nvvm_read_ptx_sreg_ntid_x, Intrinsic::nvvm_read_ptx_sreg_ntid_y, Intrinsic::nvvm_read_ptx_sreg_ntid_z}, k);
+    return special(b,
+                   {Intrinsic::nvvm_read_ptx_sreg_ntid_x, Intrinsic::nvvm_read_ptx_sreg_ntid_y,
+                    Intrinsic::nvvm_read_ptx_sreg_ntid_z},
+                   k);
   }
   Value* nctaid(IRBuilder<>& b, unsigned k) {
-    return special(b, {Intrinsic::nvvm_read_ptx_sreg_nctaid_x, Intrinsic::nvvm_read_ptx_sreg_nctaid_y, Intrinsic::nvvm_read_ptx_sreg_nctaid_z}, k);
+    return special(b,
+                   {Intrinsic::nvvm_read_ptx_sreg_nctaid_x, Intrinsic::nvvm_read_ptx_sreg_nctaid_y,
+                    Intrinsic::nvvm_read_ptx_sreg_nctaid_z},
+                   k);
   }
   Value* grid(unsigned k) { return kernel_function_->getArg(grid_parameter_ + k); }
 
@@ -115,8 +131,9 @@ class PtxKernel {
     constexpr const char* kName = "msl_dynamic_threadgroup";
     GlobalVariable* block = module_.getNamedGlobal(kName);
     if (!block) {
-      block = new GlobalVariable(module_, ArrayType::get(b.getInt8Ty(), 0), false, GlobalValue::ExternalLinkage, nullptr,
-                                 kName, nullptr, GlobalValue::NotThreadLocal, 3);
+      block = new GlobalVariable(module_, ArrayType::get(b.getInt8Ty(), 0), false,
+                                 GlobalValue::ExternalLinkage, nullptr, kName, nullptr,
+                                 GlobalValue::NotThreadLocal, 3);
       block->setAlignment(Align(16));
     }
     Value* offset = kernel_function_->getArg(threadgroup_parameter_[index]);
@@ -130,7 +147,8 @@ class PtxKernel {
     if (name == "__msl_dispatch_size") return ntid(b, k);
     if (name == "__msl_grid_size") return grid(k);
     if (name == "__msl_grid_groups") return nctaid(b, k);
-    if (name == "__msl_grid_position") return b.CreateNUWAdd(b.CreateNUWMul(ctaid(b, k), ntid(b, k)), tid(b, k));
+    if (name == "__msl_grid_position")
+      return b.CreateNUWAdd(b.CreateNUWMul(ctaid(b, k), ntid(b, k)), tid(b, k));
     if (name == "__msl_thread_index") return thread_index(b);
     if (name == "__msl_lane_id") return b.CreateAnd(thread_index(b), 31);
     if (name == "__msl_buffer_address" || name == "__msl_constant_address")
@@ -157,7 +175,9 @@ void lower_to_ptx(Module& module, std::vector<Kernel>& kernels) {
 Status link_libdevice(Module& module, const std::string& path) {
   SMDiagnostic problem;
   std::unique_ptr<Module> library = parseIRFile(path, problem, module.getContext());
-  if (!library) return Error(ErrorCode::kIo, str("cannot read libdevice '", path, "': ", problem.getMessage().str()));
+  if (!library)
+    return Error(ErrorCode::kIo,
+                 str("cannot read libdevice '", path, "': ", problem.getMessage().str()));
   library->setTargetTriple(module.getTargetTriple());
   library->setDataLayout(module.getDataLayout());
   std::vector<std::string> names;

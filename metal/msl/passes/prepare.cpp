@@ -33,13 +33,15 @@ void mask_shift(BinaryOperator& shift) {
 // x / 0 is x, and INT_MIN / -1 is INT_MIN; x % 0 and INT_MIN % -1 are 0. Nothing traps.
 void guard_division(BinaryOperator& division) {
   Value* divisor = division.getOperand(1);
-  if (auto* constant = dyn_cast<ConstantInt>(divisor); constant && !constant->isZero() && !constant->isMinusOne())
+  if (auto* constant = dyn_cast<ConstantInt>(divisor);
+      constant && !constant->isZero() && !constant->isMinusOne())
     return;
   IRBuilder<> builder(&division);
   Type* type = division.getType();
   Constant* one = ConstantInt::get(type, 1);
   Value* bad = builder.CreateICmpEQ(divisor, Constant::getNullValue(type));
-  bool is_signed = division.getOpcode() == Instruction::SDiv || division.getOpcode() == Instruction::SRem;
+  bool is_signed =
+      division.getOpcode() == Instruction::SDiv || division.getOpcode() == Instruction::SRem;
   if (is_signed) {
     APInt lowest = APInt::getSignedMinValue(type->getScalarSizeInBits());
     Value* overflow = builder.CreateAnd(
@@ -53,7 +55,8 @@ void guard_division(BinaryOperator& division) {
 void saturate_conversion(CastInst& cast) {
   IRBuilder<> builder(&cast);
   auto id = isa<FPToSIInst>(cast) ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat;
-  Value* result = builder.CreateIntrinsic(id, {cast.getDestTy(), cast.getSrcTy()}, {cast.getOperand(0)});
+  Value* result =
+      builder.CreateIntrinsic(id, {cast.getDestTy(), cast.getSrcTy()}, {cast.getOperand(0)});
   cast.replaceAllUsesWith(result);
   cast.eraseFromParent();
 }
@@ -61,10 +64,14 @@ void saturate_conversion(CastInst& cast) {
 // Buffers may be bound at any offset the element type allows, so wider alignment is not promised.
 Align element_alignment(Type* type, Align given) {
   while (true) {
-    if (auto* structure = dyn_cast<StructType>(type); structure && structure->getNumElements() > 0) type = structure->getElementType(0);
-    else if (auto* array = dyn_cast<ArrayType>(type)) type = array->getElementType();
-    else if (auto* vector = dyn_cast<VectorType>(type)) type = vector->getElementType();
-    else break;
+    if (auto* structure = dyn_cast<StructType>(type); structure && structure->getNumElements() > 0)
+      type = structure->getElementType(0);
+    else if (auto* array = dyn_cast<ArrayType>(type))
+      type = array->getElementType();
+    else if (auto* vector = dyn_cast<VectorType>(type))
+      type = vector->getElementType();
+    else
+      break;
   }
   if (type->isPointerTy()) return given;
   uint64_t bytes = std::max<uint64_t>(1, type->getScalarSizeInBits() / 8);
@@ -96,12 +103,13 @@ bool holds_pointers(Type* type) {
 
 void move_to_threadgroup(AllocaInst& variable) {
   for (User* user : make_early_inc_range(variable.users()))
-    if (auto* intrinsic = dyn_cast<IntrinsicInst>(user); intrinsic && intrinsic->isLifetimeStartOrEnd())
+    if (auto* intrinsic = dyn_cast<IntrinsicInst>(user);
+        intrinsic && intrinsic->isLifetimeStartOrEnd())
       intrinsic->eraseFromParent();
   Type* type = variable.getAllocatedType();
-  auto* global = new GlobalVariable(*variable.getModule(), type, false, GlobalValue::InternalLinkage,
-                                    UndefValue::get(type), "msl.threadgroup." + variable.getName(), nullptr,
-                                    GlobalValue::NotThreadLocal, 3);
+  auto* global = new GlobalVariable(
+      *variable.getModule(), type, false, GlobalValue::InternalLinkage, UndefValue::get(type),
+      "msl.threadgroup." + variable.getName(), nullptr, GlobalValue::NotThreadLocal, 3);
   global->setAlignment(std::max(variable.getAlign(), Align(16)));
   variable.replaceAllUsesWith(ConstantExpr::getAddrSpaceCast(global, variable.getType()));
   variable.eraseFromParent();
@@ -149,7 +157,8 @@ void lower_annotations(Module& module) {
           intrinsic->eraseFromParent();
         } else if (intrinsic->getIntrinsicID() == Intrinsic::var_annotation) {
           auto* variable = dyn_cast<AllocaInst>(intrinsic->getArgOperand(0)->stripPointerCasts());
-          if (variable && annotation_text(intrinsic->getArgOperand(1)) == "msl.threadgroup_storage" &&
+          if (variable &&
+              annotation_text(intrinsic->getArgOperand(1)) == "msl.threadgroup_storage" &&
               !holds_pointers(variable->getAllocatedType()) && !is_contained(variables, variable))
             variables.push_back(variable);
           intrinsic->eraseFromParent();
@@ -182,27 +191,34 @@ void drop_initialisers(Module& module) {
 namespace {
 
 // "undefined variable" or, better, which function constant it is.
-std::string describe_undefined(const GlobalVariable& global, const std::vector<FunctionConstant>& constants) {
+std::string describe_undefined(const GlobalVariable& global,
+                               const std::vector<FunctionConstant>& constants) {
   std::string name = demangle(global.getName().str());
   size_t scope = name.rfind("::");
   std::string plain = scope == std::string::npos ? name : name.substr(scope + 2);
   for (const FunctionConstant& constant : constants)
     if (constant.name == plain)
-      return str("function constant '", constant.name, "' (index ", constant.index, ") has no value");
-  return str("variable '", name, "' has no value that is known at compile time; does it depend on a function constant that is not set?");
+      return str("function constant '", constant.name, "' (index ", constant.index,
+                 ") has no value");
+  return str("variable '", name,
+             "' has no value that is known at compile time; does it depend on a function constant "
+             "that is not set?");
 }
 
 Status check_call(const CallBase& call) {
-  if (call.isInlineAsm()) return Error(ErrorCode::kCompileFailed, "inline assembly is not allowed in MSL");
+  if (call.isInlineAsm())
+    return Error(ErrorCode::kCompileFailed, "inline assembly is not allowed in MSL");
   const Function* callee = call.getCalledFunction();
   if (callee && callee->isDeclaration() && callee->getName().starts_with("_Z"))
-    return Error(ErrorCode::kCompileFailed, str("undefined function '", demangle(callee->getName().str()), "'"));
+    return Error(ErrorCode::kCompileFailed,
+                 str("undefined function '", demangle(callee->getName().str()), "'"));
   return {};
 }
 
 }  // namespace
 
-Status check_symbols(const Module& module, const std::vector<FunctionConstant>& constants, bool allow_unset) {
+Status check_symbols(const Module& module, const std::vector<FunctionConstant>& constants,
+                     bool allow_unset) {
   if (!module.getModuleInlineAsm().empty())
     return Error(ErrorCode::kCompileFailed, "inline assembly is not allowed in MSL");
   for (const Function& function : module)
@@ -256,9 +272,12 @@ Status inline_all(Module& module, const std::vector<Kernel>& kernels) {
         if (auto* call = dyn_cast<CallBase>(&instruction)) {
           Function* callee = call->getCalledFunction();
           if (call->isInlineAsm()) continue;  // refused by check_symbols
-          if (!callee) return Error(ErrorCode::kCompileFailed, "calls through function pointers are not supported");
+          if (!callee)
+            return Error(ErrorCode::kCompileFailed,
+                         "calls through function pointers are not supported");
           if (!callee->isDeclaration())
-            return Error(ErrorCode::kCompileFailed, str("recursive functions are not allowed: ", callee->getName().str()));
+            return Error(ErrorCode::kCompileFailed,
+                         str("recursive functions are not allowed: ", callee->getName().str()));
         }
   }
   return {};
@@ -271,7 +290,8 @@ void number_sites(Module& module) {
       for (Instruction& instruction : block)
         if (auto* call = dyn_cast<CallInst>(&instruction))
           if (Function* callee = call->getCalledFunction(); callee && is_cross_lane(*callee))
-            call->setArgOperand(call->arg_size() - 1, ConstantInt::get(Type::getInt32Ty(module.getContext()), site++));
+            call->setArgOperand(call->arg_size() - 1,
+                                ConstantInt::get(Type::getInt32Ty(module.getContext()), site++));
   }
 }
 

@@ -11,20 +11,22 @@
 namespace mlxn::msl {
 
 // Gives every operation MSL's meaning where C++ or LLVM leave it undefined: shift amounts wrap,
-// float to integer saturates, a zero divisor counts as one, vectors need only their element's alignment.
+// float to integer saturates, a zero divisor counts as one, vectors need only their element's
+// alignment.
 void define_semantics(llvm::Module& module, bool relax_alignment);
 
-// Turns annotated threadgroup variables into globals of addrspace(3), named msl.threadgroup.*, and removes all
-// other annotations.
+// Turns annotated threadgroup variables into globals of addrspace(3), named msl.threadgroup.*, and
+// removes all other annotations.
 void lower_annotations(llvm::Module& module);
 
-// Removes run-time initialisers: kernels have nobody to run them. A variable that needs one becomes a
-// mere declaration, so that check_symbols can name it if a kernel uses it.
+// Removes run-time initialisers: kernels have nobody to run them. A variable that needs one becomes
+// a mere declaration, so that check_symbols can name it if a kernel uses it.
 void drop_initialisers(llvm::Module& module);
 
-// Refuses what must not reach the code generator: inline assembly, functions without a body, and, unless
-// allowed, variables without a value (function constants that were not set).
-Status check_symbols(const llvm::Module& module, const std::vector<FunctionConstant>& constants, bool allow_unset);
+// Refuses what must not reach the code generator: inline assembly, functions without a body, and,
+// unless allowed, variables without a value (function constants that were not set).
+Status check_symbols(const llvm::Module& module, const std::vector<FunctionConstant>& constants,
+                     bool allow_unset);
 
 // Inlines everything into the entry functions. Fails on recursion.
 Status inline_all(llvm::Module& module, const std::vector<Kernel>& kernels);

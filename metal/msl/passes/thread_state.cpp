@@ -17,7 +17,8 @@ using namespace llvm;
 
 namespace {
 
-constexpr const char* kConstantSpace = "msl.constant";  // metadata on the load of a `constant` argument's address
+constexpr const char* kConstantSpace =
+    "msl.constant";  // metadata on the load of a `constant` argument's address
 
 // Builds the values an entry function can ask for, each once, at its top.
 class ThreadState {
@@ -48,18 +49,21 @@ class ThreadState {
   }
 
   Value* word(bool in_dispatch, size_t offset, unsigned dimension) {
-    return load(entry_.getArg(in_dispatch ? 0 : 1), offset + dimension * sizeof(unsigned), builder_.getInt32Ty());
+    return load(entry_.getArg(in_dispatch ? 0 : 1), offset + dimension * sizeof(unsigned),
+                builder_.getInt32Ty());
   }
 
   Value* address(bool in_dispatch, size_t offset, unsigned index) {
-    return load(entry_.getArg(in_dispatch ? 0 : 1), offset + index * sizeof(void*), builder_.getPtrTy());
+    return load(entry_.getArg(in_dispatch ? 0 : 1), offset + index * sizeof(void*),
+                builder_.getPtrTy());
   }
 
   // The linear index in the threadgroup, x fastest.
   Value* thread_index() {
     Value* sx = value("__msl_group_size", 0);
     Value* sy = value("__msl_group_size", 1);
-    Value* rows = builder_.CreateNUWAdd(builder_.CreateNUWMul(entry_.getArg(4), sy), entry_.getArg(3));
+    Value* rows =
+        builder_.CreateNUWAdd(builder_.CreateNUWMul(entry_.getArg(4), sy), entry_.getArg(3));
     return builder_.CreateNUWAdd(builder_.CreateNUWMul(rows, sx), entry_.getArg(2));
   }
 
@@ -67,22 +71,27 @@ class ThreadState {
     if (name == "__msl_local_position") return entry_.getArg(2 + k);
     if (name == "__msl_group_position") return word(false, offsetof(MslThreadgroup, position), k);
     if (name == "__msl_group_size") return word(false, offsetof(MslThreadgroup, size), k);
-    if (name == "__msl_dispatch_size") return word(true, offsetof(MslDispatch, threads_per_threadgroup), k);
+    if (name == "__msl_dispatch_size")
+      return word(true, offsetof(MslDispatch, threads_per_threadgroup), k);
     if (name == "__msl_grid_size") return word(true, offsetof(MslDispatch, threads_per_grid), k);
-    if (name == "__msl_grid_groups") return word(true, offsetof(MslDispatch, threadgroups_per_grid), k);
+    if (name == "__msl_grid_groups")
+      return word(true, offsetof(MslDispatch, threadgroups_per_grid), k);
     if (name == "__msl_grid_position") {  // the executor refuses grids that would wrap
-      Value* first = builder_.CreateNUWMul(value("__msl_group_position", k), value("__msl_dispatch_size", k));
+      Value* first =
+          builder_.CreateNUWMul(value("__msl_group_position", k), value("__msl_dispatch_size", k));
       return builder_.CreateNUWAdd(first, entry_.getArg(2 + k));
     }
     if (name == "__msl_thread_index") return thread_index();
-    if (name == "__msl_lane_id") return builder_.CreateAnd(value("__msl_thread_index", 0), MSL_SIMD_WIDTH - 1);
+    if (name == "__msl_lane_id")
+      return builder_.CreateAnd(value("__msl_thread_index", 0), MSL_SIMD_WIDTH - 1);
     if (name == "__msl_buffer_address") return address(true, offsetof(MslDispatch, buffer), k);
     if (name == "__msl_constant_address") {
       auto* result = cast<LoadInst>(address(true, offsetof(MslDispatch, buffer), k));
       result->setMetadata(kConstantSpace, MDNode::get(entry_.getContext(), {}));
       return result;
     }
-    if (name == "__msl_threadgroup_address") return address(false, offsetof(MslThreadgroup, threadgroup_buffer), k);
+    if (name == "__msl_threadgroup_address")
+      return address(false, offsetof(MslThreadgroup, threadgroup_buffer), k);
     if (name == "memory") return address(false, offsetof(MslThreadgroup, memory), 0);
     return nullptr;
   }
@@ -105,7 +114,8 @@ void place_threadgroup_variables(Function& entry, ThreadState& state, Kernel& ke
     auto* global = cast<GlobalVariable>(constant);
     std::vector<Instruction*> users;
     for (User* user : global->users())
-      if (auto* instruction = dyn_cast<Instruction>(user); instruction && instruction->getFunction() == &entry)
+      if (auto* instruction = dyn_cast<Instruction>(user);
+          instruction && instruction->getFunction() == &entry)
         users.push_back(instruction);
     if (users.empty()) continue;
     offset = alignTo(offset, global->getAlign().valueOrOne());
@@ -114,7 +124,8 @@ void place_threadgroup_variables(Function& entry, ThreadState& state, Kernel& ke
     IRBuilder<> builder(after);
     Value* place = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), base, offset);
     for (Instruction* user : users) {
-      // All uses are casts out of the threadgroup address space, or address computations before one.
+      // All uses are casts out of the threadgroup address space, or address computations before
+      // one.
       if (auto* cast = dyn_cast<AddrSpaceCastInst>(user)) {
         cast->replaceAllUsesWith(place);
         cast->eraseFromParent();
@@ -139,7 +150,8 @@ void lower_thread_state(Function& entry, Kernel& kernel) {
       if (!callee || !callee->getName().starts_with("__msl_")) continue;
       unsigned argument = 0;
       if (call->arg_size() == 1)
-        if (auto* constant = dyn_cast<ConstantInt>(call->getArgOperand(0))) argument = unsigned(constant->getZExtValue());
+        if (auto* constant = dyn_cast<ConstantInt>(call->getArgOperand(0)))
+          argument = unsigned(constant->getZExtValue());
       if (Value* value = state.value(callee->getName(), argument)) {
         call->replaceAllUsesWith(value);
         call->eraseFromParent();
@@ -159,7 +171,8 @@ void mark_constant_loads(Function& entry) {
         Value* value = todo.back();
         todo.pop_back();
         for (User* user : value->users()) {
-          if (auto* load = dyn_cast<LoadInst>(user)) load->setMetadata(LLVMContext::MD_invariant_load, empty);
+          if (auto* load = dyn_cast<LoadInst>(user))
+            load->setMetadata(LLVMContext::MD_invariant_load, empty);
           if (isa<GetElementPtrInst>(user)) todo.push_back(user);
         }
       }

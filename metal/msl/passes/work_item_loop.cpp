@@ -1,5 +1,6 @@
 // Tier 0. A kernel without cross-lane operations becomes three nested loops over the threads of a
-// threadgroup. Its threads are independent, so the loops carry that fact and LLVM vectorises the inner one.
+// threadgroup. Its threads are independent, so the loops carry that fact and LLVM vectorises the
+// inner one.
 #include <cstddef>
 
 #include "llvm/Analysis/ValueTracking.h"
@@ -24,7 +25,9 @@ MDNode* mark_parallel(Function& entry) {
       if (!instruction.mayReadOrWriteMemory()) continue;
       Value* pointer = getLoadStorePointerOperand(&instruction);
       if (!pointer || isa<AllocaInst>(getUnderlyingObject(pointer, 0))) continue;
-      if (isa<PHINode>(getUnderlyingObject(pointer, 0)) || isa<SelectInst>(getUnderlyingObject(pointer, 0))) continue;
+      if (isa<PHINode>(getUnderlyingObject(pointer, 0)) ||
+          isa<SelectInst>(getUnderlyingObject(pointer, 0)))
+        continue;
       instruction.setMetadata(LLVMContext::MD_access_group, group);
     }
   return group;
@@ -48,14 +51,17 @@ Loop open_loop(IRBuilder<>& builder, Function& function, const char* name) {
 }
 
 void close_loop(IRBuilder<>& builder, Function& function, Loop& loop, Value* count, MDNode* group) {
-  Value* next = builder.CreateAdd(loop.counter, builder.getInt32(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
+  Value* next =
+      builder.CreateAdd(loop.counter, builder.getInt32(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
   BasicBlock* latch = builder.GetInsertBlock();
   loop.exit = BasicBlock::Create(function.getContext(), "", &function);
-  BranchInst* branch = builder.CreateCondBr(builder.CreateICmpULT(next, count), loop.body, loop.exit);
+  BranchInst* branch =
+      builder.CreateCondBr(builder.CreateICmpULT(next, count), loop.body, loop.exit);
   loop.counter->addIncoming(next, latch);
   if (group) {
     LLVMContext& context = function.getContext();
-    MDNode* parallel = MDNode::get(context, {MDString::get(context, "llvm.loop.parallel_accesses"), group});
+    MDNode* parallel =
+        MDNode::get(context, {MDString::get(context, "llvm.loop.parallel_accesses"), group});
     MDNode* id = MDNode::getDistinct(context, {nullptr, parallel});
     id->replaceOperandWith(0, id);
     branch->setMetadata(LLVMContext::MD_loop, id);
@@ -69,7 +75,8 @@ bool has_cross_lane_call(const Function& entry) {
   for (const BasicBlock& block : entry)
     for (const Instruction& instruction : block)
       if (const auto* call = dyn_cast<CallInst>(&instruction))
-        if (const Function* callee = call->getCalledFunction(); callee && is_cross_lane(*callee)) return true;
+        if (const Function* callee = call->getCalledFunction(); callee && is_cross_lane(*callee))
+          return true;
   return false;
 }
 
@@ -79,7 +86,8 @@ void build_work_item_loop(Function& entry, Kernel& kernel) {
   auto* type = FunctionType::get(Type::getVoidTy(context), {pointer, pointer}, false);
   kernel.tier = Tier::kWorkItemLoop;
   kernel.symbol = "k." + entry.getName().str();
-  Function* loop_function = Function::Create(type, GlobalValue::ExternalLinkage, kernel.symbol, entry.getParent());
+  Function* loop_function =
+      Function::Create(type, GlobalValue::ExternalLinkage, kernel.symbol, entry.getParent());
   for (const Attribute& attribute : entry.getAttributes().getFnAttrs())
     if (attribute.isStringAttribute()) loop_function->addFnAttr(attribute);
   MDNode* group = mark_parallel(entry);
@@ -90,12 +98,15 @@ void build_work_item_loop(Function& entry, Kernel& kernel) {
   Value* dispatch = loop_function->getArg(0);
   Value* threadgroup = loop_function->getArg(1);
   auto size = [&](unsigned dimension) {
-    Value* address = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), threadgroup,
-                                                        offsetof(MslThreadgroup, size) + dimension * sizeof(unsigned));
+    Value* address = builder.CreateConstInBoundsGEP1_64(
+        builder.getInt8Ty(), threadgroup,
+        offsetof(MslThreadgroup, size) + dimension * sizeof(unsigned));
     LoadInst* load = builder.CreateLoad(builder.getInt32Ty(), address);
     load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(context, {}));
-    load->setMetadata(LLVMContext::MD_range, MDNode::get(context, {ConstantAsMetadata::get(builder.getInt32(1)),
-                                                                   ConstantAsMetadata::get(builder.getInt32(MSL_MAX_THREADS + 1))}));
+    load->setMetadata(
+        LLVMContext::MD_range,
+        MDNode::get(context, {ConstantAsMetadata::get(builder.getInt32(1)),
+                              ConstantAsMetadata::get(builder.getInt32(MSL_MAX_THREADS + 1))}));
     return load;
   };
   Value* sx = size(0);

@@ -10,58 +10,94 @@ extern "C" {
 __attribute__((const, nothrow)) unsigned __msl_grid_position(unsigned dimension);
 __attribute__((const, nothrow)) unsigned __msl_local_position(unsigned dimension);
 __attribute__((const, nothrow)) unsigned __msl_group_position(unsigned dimension);
-__attribute__((const, nothrow)) unsigned __msl_group_size(unsigned dimension);      // threads present
-__attribute__((const, nothrow)) unsigned __msl_dispatch_size(unsigned dimension);   // as dispatched
+__attribute__((const, nothrow)) unsigned __msl_group_size(unsigned dimension);  // threads present
+__attribute__((const, nothrow)) unsigned __msl_dispatch_size(unsigned dimension);  // as dispatched
 __attribute__((const, nothrow)) unsigned __msl_grid_size(unsigned dimension);
 __attribute__((const, nothrow)) unsigned __msl_grid_groups(unsigned dimension);
 // Addresses of arguments; replaced by the lowering.
 __attribute__((const, nothrow)) void* __msl_buffer_address(unsigned index);
-__attribute__((const, nothrow)) void* __msl_constant_address(unsigned index);  // memory no kernel writes
+__attribute__((const, nothrow)) void* __msl_constant_address(
+    unsigned index);  // memory no kernel writes
 __attribute__((const, nothrow)) void* __msl_threadgroup_address(unsigned index);
 }
 
-template <int I, class T, class... Rest> struct __msl_nth : __msl_nth<I - 1, Rest...> {};
-template <class T, class... Rest> struct __msl_nth<0, T, Rest...> { using type = T; };
+template <int I, class T, class... Rest>
+struct __msl_nth : __msl_nth<I - 1, Rest...> {};
+template <class T, class... Rest>
+struct __msl_nth<0, T, Rest...> {
+  using type = T;
+};
 
-template <class F> struct __msl_parameters;
-template <class R, class... A> struct __msl_parameters<R (*const)(A...)> {
-  template <int I> using at = typename __msl_nth<I, A...>::type;
+template <class F>
+struct __msl_parameters;
+template <class R, class... A>
+struct __msl_parameters<R (*const)(A...)> {
+  template <int I>
+  using at = typename __msl_nth<I, A...>::type;
 };
 
 // Pointers and references to bound memory.
-template <class T> struct __msl_argument;
-template <class T> struct __msl_argument<T*> { static T* make(void* p) { return (T*)p; } };
-template <class T> struct __msl_argument<T&> { static T& make(void* p) { return *(T*)p; } };
+template <class T>
+struct __msl_argument;
+template <class T>
+struct __msl_argument<T*> {
+  static T* make(void* p) { return (T*)p; }
+};
+template <class T>
+struct __msl_argument<T&> {
+  static T& make(void* p) { return *(T*)p; }
+};
 
-template <class T> __attribute__((always_inline)) inline T __msl_buffer(unsigned index) {
+template <class T>
+__attribute__((always_inline)) inline T __msl_buffer(unsigned index) {
   return __msl_argument<T>::make(__msl_buffer_address(index));
 }
-template <class T> __attribute__((always_inline)) inline T __msl_constant(unsigned index) {
+template <class T>
+__attribute__((always_inline)) inline T __msl_constant(unsigned index) {
   return __msl_argument<T>::make(__msl_constant_address(index));
 }
-template <class T> __attribute__((always_inline)) inline T __msl_threadgroup(unsigned index) {
+template <class T>
+__attribute__((always_inline)) inline T __msl_threadgroup(unsigned index) {
   return __msl_argument<T>::make(__msl_threadgroup_address(index));
 }
 // An argument switched off by its function constant. Reading it is the kernel's mistake.
-template <class T> __attribute__((always_inline)) inline T __msl_absent() { return __msl_argument<T>::make(nullptr); }
+template <class T>
+__attribute__((always_inline)) inline T __msl_absent() {
+  return __msl_argument<T>::make(nullptr);
+}
 
 // A position or size as a scalar or a vector of two or three.
-template <class T> struct __msl_triple {
+template <class T>
+struct __msl_triple {
   static T make(unsigned x, unsigned, unsigned) { return T(x); }
 };
-template <class E> struct __msl_triple<metal::vec<E, 2>> {
-  static metal::vec<E, 2> make(unsigned x, unsigned y, unsigned) { return metal::vec<E, 2>(E(x), E(y)); }
+template <class E>
+struct __msl_triple<metal::vec<E, 2>> {
+  static metal::vec<E, 2> make(unsigned x, unsigned y, unsigned) {
+    return metal::vec<E, 2>(E(x), E(y));
+  }
 };
-template <class E> struct __msl_triple<metal::vec<E, 3>> {
-  static metal::vec<E, 3> make(unsigned x, unsigned y, unsigned z) { return metal::vec<E, 3>(E(x), E(y), E(z)); }
+template <class E>
+struct __msl_triple<metal::vec<E, 3>> {
+  static metal::vec<E, 3> make(unsigned x, unsigned y, unsigned z) {
+    return metal::vec<E, 3>(E(x), E(y), E(z));
+  }
 };
 
-template <class T> struct __msl_plain { using type = T; };
-template <class T> struct __msl_plain<const T> { using type = T; };
+template <class T>
+struct __msl_plain {
+  using type = T;
+};
+template <class T>
+struct __msl_plain<const T> {
+  using type = T;
+};
 
-#define __MSL_TRIPLE(name, function)                                                         \
-  template <class T> __attribute__((always_inline)) inline T __msl_id_##name() {             \
-    return __msl_triple<typename __msl_plain<T>::type>::make(function(0), function(1), function(2)); \
+#define __MSL_TRIPLE(name, function)                                                   \
+  template <class T>                                                                   \
+  __attribute__((always_inline)) inline T __msl_id_##name() {                          \
+    return __msl_triple<typename __msl_plain<T>::type>::make(function(0), function(1), \
+                                                             function(2));             \
   }
 __MSL_TRIPLE(thread_position_in_grid, __msl_grid_position)
 __MSL_TRIPLE(thread_position_in_threadgroup, __msl_local_position)
@@ -73,20 +109,26 @@ __MSL_TRIPLE(grid_size, __msl_grid_size)
 __MSL_TRIPLE(threadgroups_per_grid, __msl_grid_groups)
 #undef __MSL_TRIPLE
 
-__attribute__((always_inline)) inline unsigned __msl_zero(unsigned) { return 0; }
+__attribute__((always_inline)) inline unsigned __msl_zero(unsigned) {
+  return 0;
+}
 __attribute__((always_inline)) inline unsigned __msl_present() {
   return __msl_group_size(0) * __msl_group_size(1) * __msl_group_size(2);
 }
 __attribute__((always_inline)) inline unsigned __msl_dispatched() {
   return __msl_dispatch_size(0) * __msl_dispatch_size(1) * __msl_dispatch_size(2);
 }
-#define __MSL_SCALAR(name, value) \
-  template <class T> __attribute__((always_inline)) inline T __msl_id_##name() { return T(value); }
+#define __MSL_SCALAR(name, value)                             \
+  template <class T>                                          \
+  __attribute__((always_inline)) inline T __msl_id_##name() { \
+    return T(value);                                          \
+  }
 __MSL_SCALAR(thread_index_in_threadgroup, __msl_thread_index())
 __MSL_SCALAR(thread_index_in_simdgroup, __msl_lane_id())
 __MSL_SCALAR(simdgroup_index_in_threadgroup, __msl_thread_index() / MSL_SIMD_WIDTH)
 __MSL_SCALAR(simdgroups_per_threadgroup, (__msl_present() + MSL_SIMD_WIDTH - 1) / MSL_SIMD_WIDTH)
-__MSL_SCALAR(dispatch_simdgroups_per_threadgroup, (__msl_dispatched() + MSL_SIMD_WIDTH - 1) / MSL_SIMD_WIDTH)
+__MSL_SCALAR(dispatch_simdgroups_per_threadgroup,
+             (__msl_dispatched() + MSL_SIMD_WIDTH - 1) / MSL_SIMD_WIDTH)
 __MSL_SCALAR(threads_per_simdgroup, MSL_SIMD_WIDTH)
 __MSL_SCALAR(thread_execution_width, MSL_SIMD_WIDTH)
 __MSL_SCALAR(thread_index_in_quadgroup, __msl_thread_index() % 4)
@@ -94,7 +136,8 @@ __MSL_SCALAR(quadgroup_index_in_threadgroup, __msl_thread_index() / 4)
 __MSL_SCALAR(quadgroups_per_threadgroup, (__msl_present() + 3) / 4)
 __MSL_SCALAR(dispatch_quadgroups_per_threadgroup, (__msl_dispatched() + 3) / 4)
 #undef __MSL_SCALAR
-template <class T> __attribute__((always_inline)) inline T __msl_id_grid_origin() {
+template <class T>
+__attribute__((always_inline)) inline T __msl_id_grid_origin() {
   return __msl_triple<typename __msl_plain<T>::type>::make(0, 0, 0);
 }
 

@@ -1,13 +1,19 @@
-// The cross-lane functions on NVIDIA GPUs: a simdgroup is a warp. Member masks are the active lanes;
-// reductions follow the order kernel_abi.h fixes (lane i with lane i + d, d = 16 ... 1).
+// The cross-lane functions on NVIDIA GPUs: a simdgroup is a warp. Member masks are the active
+// lanes; reductions follow the order kernel_abi.h fixes (lane i with lane i + d, d = 16 ... 1).
 #pragma once
 #pragma clang system_header
 
 #define __MSL_WARP extern "C" __attribute__((always_inline, convergent, nothrow))
 
-__MSL_WARP void __msl_threadgroup_barrier(unsigned, unsigned) { __syncthreads(); }
-__MSL_WARP void __msl_simdgroup_barrier(unsigned, unsigned) { __nvvm_bar_warp_sync(__nvvm_activemask()); }
-__MSL_WARP unsigned __msl_simd_active(unsigned) { return __nvvm_activemask(); }
+__MSL_WARP void __msl_threadgroup_barrier(unsigned, unsigned) {
+  __syncthreads();
+}
+__MSL_WARP void __msl_simdgroup_barrier(unsigned, unsigned) {
+  __nvvm_bar_warp_sync(__nvvm_activemask());
+}
+__MSL_WARP unsigned __msl_simd_active(unsigned) {
+  return __nvvm_activemask();
+}
 __MSL_WARP unsigned __msl_simd_ballot(unsigned predicate, unsigned) {
   return __nvvm_vote_ballot_sync(__nvvm_activemask(), predicate != 0);
 }
@@ -19,23 +25,34 @@ __MSL_WARP unsigned __msl_simd_shuffle(unsigned value, unsigned lane, unsigned) 
 
 namespace __msl {
 
-template <class T> __attribute__((always_inline)) inline T warp_get(unsigned mask, T value, unsigned lane) {
+template <class T>
+__attribute__((always_inline)) inline T warp_get(unsigned mask, T value, unsigned lane) {
   if constexpr (sizeof(T) == 8) {
     unsigned long bits = __builtin_bit_cast(unsigned long, value);
     unsigned low = __nvvm_shfl_sync_idx_i32(mask, unsigned(bits), lane, 31);
     unsigned high = __nvvm_shfl_sync_idx_i32(mask, unsigned(bits >> 32), lane, 31);
     return __builtin_bit_cast(T, (unsigned long)high << 32 | low);
   } else {
-    return __builtin_bit_cast(T, __nvvm_shfl_sync_idx_i32(mask, __builtin_bit_cast(int, value), lane, 31));
+    return __builtin_bit_cast(
+        T, __nvvm_shfl_sync_idx_i32(mask, __builtin_bit_cast(int, value), lane, 31));
   }
 }
 
-template <class T> __attribute__((always_inline)) inline T combine(T a, T b, unsigned function) {
+template <class T>
+__attribute__((always_inline)) inline T combine(T a, T b, unsigned function) {
   switch (function) {
     case MSL_FN_SUM: return a + b;
     case MSL_FN_PRODUCT: return a * b;
-    case MSL_FN_MIN: if constexpr (T(0.5f) != T(0)) return __builtin_fminf(a, b); else return b < a ? b : a;
-    case MSL_FN_MAX: if constexpr (T(0.5f) != T(0)) return __builtin_fmaxf(a, b); else return a < b ? b : a;
+    case MSL_FN_MIN:
+      if constexpr (T(0.5f) != T(0))
+        return __builtin_fminf(a, b);
+      else
+        return b < a ? b : a;
+    case MSL_FN_MAX:
+      if constexpr (T(0.5f) != T(0))
+        return __builtin_fmaxf(a, b);
+      else
+        return a < b ? b : a;
   }
   if constexpr (T(0.5f) == T(0)) {
     switch (function) {
@@ -47,7 +64,8 @@ template <class T> __attribute__((always_inline)) inline T combine(T a, T b, uns
   return a;
 }
 
-template <class T> __attribute__((always_inline)) inline T warp_reduce(T value, unsigned function) {
+template <class T>
+__attribute__((always_inline)) inline T warp_reduce(T value, unsigned function) {
   unsigned mask = __nvvm_activemask(), lane = __nvvm_read_ptx_sreg_laneid();
   unsigned have = mask;  // lanes whose partial result counts
   for (unsigned d = 16; d; d >>= 1) {
@@ -75,15 +93,15 @@ __attribute__((always_inline)) inline T warp_scan(T value, unsigned function, bo
 
 }  // namespace __msl
 
-#define __MSL_WARP_FUNCTIONS(T, suffix)                                                         \
-  __MSL_WARP T __msl_simd_reduce_##suffix(T value, unsigned function, unsigned) {               \
-    return __msl::warp_reduce(value, function);                                                 \
-  }                                                                                             \
-  __MSL_WARP T __msl_simd_scan_inclusive_##suffix(T value, unsigned function, unsigned) {       \
-    return __msl::warp_scan(value, function, false);                                            \
-  }                                                                                             \
-  __MSL_WARP T __msl_simd_scan_exclusive_##suffix(T value, unsigned function, unsigned) {       \
-    return __msl::warp_scan(value, function, true);                                             \
+#define __MSL_WARP_FUNCTIONS(T, suffix)                                                   \
+  __MSL_WARP T __msl_simd_reduce_##suffix(T value, unsigned function, unsigned) {         \
+    return __msl::warp_reduce(value, function);                                           \
+  }                                                                                       \
+  __MSL_WARP T __msl_simd_scan_inclusive_##suffix(T value, unsigned function, unsigned) { \
+    return __msl::warp_scan(value, function, false);                                      \
+  }                                                                                       \
+  __MSL_WARP T __msl_simd_scan_exclusive_##suffix(T value, unsigned function, unsigned) { \
+    return __msl::warp_scan(value, function, true);                                       \
   }
 __MSL_WARP_FUNCTIONS(float, f32)
 __MSL_WARP_FUNCTIONS(int, i32)
@@ -93,10 +111,13 @@ __MSL_WARP_FUNCTIONS(unsigned long, u64)
 #undef __MSL_WARP_FUNCTIONS
 
 // a * b + c on 8x8 matrices, two consecutive columns of one row per lane, exact f32 in order of k.
-__MSL_WARP __msl_float2 __msl_simd_matrix_fma(__msl_float2 a, __msl_float2 b, __msl_float2 c, unsigned) {
+__MSL_WARP __msl_float2 __msl_simd_matrix_fma(__msl_float2 a, __msl_float2 b, __msl_float2 c,
+                                              unsigned) {
   unsigned mask = __nvvm_activemask(), lane = __nvvm_read_ptx_sreg_laneid();
   unsigned row = (lane / 4 & 4) + (lane / 2 & 3), column = (lane / 4 & 2) * 2 + (lane & 1) * 2;
-  auto lane_of = [](unsigned r, unsigned col) { return (r & 4) << 2 | (col & 4) << 1 | (r & 3) << 1 | (col & 2) >> 1; };
+  auto lane_of = [](unsigned r, unsigned col) {
+    return (r & 4) << 2 | (col & 4) << 1 | (r & 3) << 1 | (col & 2) >> 1;
+  };
   for (unsigned k = 0; k < 8; ++k) {
     unsigned from_a = lane_of(row, k & 6), from_b = lane_of(k, column);
     float a0 = __msl::warp_get(mask, a.x, from_a), a1 = __msl::warp_get(mask, a.y, from_a);

@@ -47,7 +47,9 @@ inline void execute(const Machine& machine, Program& run) {
   options.forced_tier = machine.tier;
   auto device = NS::TransferPtr(mlxn::metal::create_device(options, &error));
   ASSERT_TRUE(device) << (error ? error->localizedDescription()->utf8String() : "");
-  auto text = [](const std::string& s) { return NS::String::string(s.c_str(), NS::UTF8StringEncoding); };
+  auto text = [](const std::string& s) {
+    return NS::String::string(s.c_str(), NS::UTF8StringEncoding);
+  };
   auto library = NS::TransferPtr(device->newLibrary(text(run.source), nullptr, &error));
   ASSERT_TRUE(library) << error->localizedDescription()->utf8String();
   auto function = NS::TransferPtr(library->newFunction(text(run.kernel)));
@@ -60,8 +62,8 @@ inline void execute(const Machine& machine, Program& run) {
   encoder->setComputePipelineState(pipeline.get());
   std::vector<NS::SharedPtr<MTL::Buffer>> buffers;
   for (size_t i = 0; i < run.buffers.size(); ++i) {
-    buffers.push_back(NS::TransferPtr(
-        device->newBuffer(run.buffers[i].data(), run.buffers[i].size(), MTL::ResourceStorageModeShared)));
+    buffers.push_back(NS::TransferPtr(device->newBuffer(
+        run.buffers[i].data(), run.buffers[i].size(), MTL::ResourceStorageModeShared)));
     encoder->setBuffer(buffers.back().get(), 0, i);
   }
   if (run.threadgroup_bytes) encoder->setThreadgroupMemoryLength(run.threadgroup_bytes, 0);

@@ -1,5 +1,5 @@
-// Whole kernels of the kinds real engines use, at threadgroup sizes that are and are not multiples of
-// the simdgroup width, each checked against host arithmetic and bit-equal for 1 and 2 workers.
+// Whole kernels of the kinds real engines use, at threadgroup sizes that are and are not multiples
+// of the simdgroup width, each checked against host arithmetic and bit-equal for 1 and 2 workers.
 #define NS_PRIVATE_IMPLEMENTATION
 #define MTL_PRIVATE_IMPLEMENTATION
 #include <algorithm>
@@ -86,7 +86,8 @@ TEST_P(KernelTest, ReductionWithSimdSumAndBarriers) {
   run.group = MTL::Size(group(), 1, 1);
   run.threadgroup_bytes = 32 * sizeof(float);
   std::vector<float> in = random_floats(rows * columns, 1);
-  run.buffers = {bytes_of(in), bytes_of(std::vector<float>(rows)), bytes_of(std::vector<uint32_t>{columns})};
+  run.buffers = {bytes_of(in), bytes_of(std::vector<float>(rows)),
+                 bytes_of(std::vector<uint32_t>{columns})};
   auto out = values_of<float>(run_twice(run)[1]);
   for (uint32_t row = 0; row < rows; ++row) {
     double sum = 0, magnitude = 0;
@@ -168,7 +169,8 @@ TEST_P(KernelTest, DivergentLanes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(ThreadgroupSizes, KernelTest, testing::Values(1, 31, 32, 33, 100, 256, 1024));
+INSTANTIATE_TEST_SUITE_P(ThreadgroupSizes, KernelTest,
+                         testing::Values(1, 31, 32, 33, 100, 256, 1024));
 
 // An 8x8 tile per simdgroup; matrix operations need whole simdgroups.
 class MatrixTest : public testing::TestWithParam<std::string> {};
@@ -179,7 +181,8 @@ TEST_P(MatrixTest, SimdgroupMatmul) {
   run.source = R"(
     #include <metal_stdlib>
     using namespace metal;
-    typedef )" + GetParam() + R"( T;
+    typedef )" +
+               GetParam() + R"( T;
     kernel void matmul(device const float* a [[buffer(0)]], device const float* b [[buffer(1)]],
                        device float* c [[buffer(2)]], constant uint& n [[buffer(3)]],
                        threadgroup T* tile [[threadgroup(0)]],
@@ -255,7 +258,8 @@ TEST(Tiers, AgreeOnAKernelWithoutCrossLaneOperations) {
   for (uint32_t y = 0; y < height; ++y)
     for (uint32_t x = 0; x < width; ++x) {
       float v = in[y * width + x];
-      double expected = (std::exp(double(v) * ((x + y) % 4)) + std::sin(double(v)) * 0.5) / (1 + std::fabs(v));
+      double expected =
+          (std::exp(double(v) * ((x + y) % 4)) + std::sin(double(v)) * 0.5) / (1 + std::fabs(v));
       ASSERT_NEAR(out[y * width + x], expected, 1e-5 * std::fabs(expected) + 1e-6);
     }
 }
