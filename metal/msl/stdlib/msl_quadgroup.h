@@ -9,7 +9,7 @@ __MSL_FN unsigned quad_base() { return __msl_lane_id() & ~3u; }
 __MSL_FN unsigned quad_active() { return (__msl_simd_active(0u) >> quad_base()) & 15u; }
 template <class T>
 __MSL_FN T quad_fetch(T value, unsigned lane) {
-  return lane < 4 ? fetch(value, quad_base() + lane) : fetch(value, __msl_lane_id());
+  return fetch(value, lane < 4 ? quad_base() + lane : __msl_lane_id());  // one call: all lanes meet in it
 }
 
 // Combines lane 0 with 2 and 1 with 3, then both.
