@@ -216,8 +216,6 @@ TEST(Refusals, NameTheReason) {
               HasSubstr("uint or ushort"));
   EXPECT_THAT(library_error("kernel void k(device int* x) {}\nkernel void k(device float* x) {}"),
               HasSubstr("two kernels are named 'k'"));
-  EXPECT_THAT(library_error("#include <metal_tensor>\nkernel void k(device float* x) {}"),
-              HasSubstr("tensor primitives"));
   EXPECT_THAT(library_error("#include \"missing.h\"\n"), HasSubstr("'missing.h' file not found"));
   EXPECT_THAT(
       library_error("void f(device int* x) { *x = 1; }\nvoid f(threadgroup int* x) { *x = 2; }"),

@@ -57,7 +57,7 @@ constexpr const char* kPublicHeaders[] = {"metal_stdlib",
                                           "simd/matrix_types.h",
                                           "simd/types.h"};
 
-// Metal 4 tensor primitives: refused with a reason instead of a missing file.
+// Metal 4 tensor primitives: outside the prelude, since their names are common words.
 constexpr const char* kTensorHeaders[] = {"metal_tensor", "metal_cooperative_tensor",
                                           "MetalPerformancePrimitives/MetalPerformancePrimitives.h",
                                           "MetalPerformancePrimitives/MPPTensorOpsMatMul2d.h"};
@@ -113,10 +113,7 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_file_system(
   for (const StdlibFile& file : stdlib_files())
     add(std::string(file.name), llvm::StringRef(file.text.data(), file.text.size()));
   for (const char* name : kPublicHeaders) add(name, "");
-  for (const char* name : kTensorHeaders)
-    add(name,
-        "#error Metal 4 tensor primitives (metal_tensor, MetalPerformancePrimitives) are not "
-        "supported\n");
+  for (const char* name : kTensorHeaders) add(name, "#include \"msl_tensor.h\"\n");
   if (prelude)
     memory->addFile(kPreludePch, 0,
                     llvm::MemoryBuffer::getMemBuffer(prelude->getBuffer(), kPreludePch, false));

@@ -89,6 +89,4 @@ inline constexpr os_log os_log_default("", "");
 template <class T>
 struct vec_elements : integral_constant<uint, ::__msl::vector_of<T>::size> {};
 
-enum execution_scope : int { execution_threadgroup = 1, execution_simdgroup = 4 };
-
 }  // namespace metal
