@@ -17,11 +17,11 @@ struct __is_valid_simdgroup_type : bool_constant<::__msl::is_lane_type<T>> {};
 
 template <class T>
 struct _fp_encoding_traits;
-#define __MSL_ENCODING(T, Bits, inf, quiet, sign)                            \
-  template <>                                                                \
-  struct _fp_encoding_traits<T> {                                            \
+#define __MSL_ENCODING(T, Bits, inf, quiet, sign)                             \
+  template <>                                                                 \
+  struct _fp_encoding_traits<T> {                                             \
     static constexpr Bits inf_mask = inf, nan_mask = quiet, sign_mask = sign; \
-    static constexpr Bits magnitude_mask = Bits(~sign);                      \
+    static constexpr Bits magnitude_mask = Bits(~sign);                       \
   };
 __MSL_ENCODING(float, uint, 0x7f800000u, 0x7fc00000u, 0x80000000u)
 __MSL_ENCODING(half, ushort, 0x7c00, 0x7e00, 0x8000)
@@ -34,15 +34,15 @@ __MSL_ENCODING(bfloat, ushort, 0x7f80, 0x7fc0, 0x8000)
   __MSL_FN auto __metal_##name(T x, int fast = 0) {               \
     return fast ? metal::fast::name(x) : metal::precise::name(x); \
   }
-#define __MSL_INTERNAL2(name)                                              \
-  template <class T, class U>                                              \
-  __MSL_FN auto __metal_##name(T x, U y, int fast = 0) {                   \
-    return fast ? metal::fast::name(x, y) : metal::precise::name(x, y);    \
+#define __MSL_INTERNAL2(name)                                           \
+  template <class T, class U>                                           \
+  __MSL_FN auto __metal_##name(T x, U y, int fast = 0) {                \
+    return fast ? metal::fast::name(x, y) : metal::precise::name(x, y); \
   }
-#define __MSL_INTERNAL3(name)                                              \
-  template <class T>                                                       \
-  __MSL_FN auto __metal_##name(T x, T y, T z, int = 0) {                   \
-    return metal::precise::name(x, y, z);                                  \
+#define __MSL_INTERNAL3(name)                            \
+  template <class T>                                     \
+  __MSL_FN auto __metal_##name(T x, T y, T z, int = 0) { \
+    return metal::precise::name(x, y, z);                \
   }
 __MSL_INTERNAL1(fabs)
 __MSL_INTERNAL1(acos)
@@ -94,10 +94,14 @@ __MSL_FN T __metal_frexp(T x, int* exponent, int = 0) {
 
 #define __MSL_INTERNAL_LANE1(name) \
   template <class T>               \
-  __MSL_FN T __metal_##name(T x) { return metal::name(x); }
-#define __MSL_INTERNAL_LANE2(name) \
-  template <class T>               \
-  __MSL_FN T __metal_##name(T x, ushort lane) { return metal::name(x, lane); }
+  __MSL_FN T __metal_##name(T x) { \
+    return metal::name(x);         \
+  }
+#define __MSL_INTERNAL_LANE2(name)              \
+  template <class T>                            \
+  __MSL_FN T __metal_##name(T x, ushort lane) { \
+    return metal::name(x, lane);                \
+  }
 __MSL_INTERNAL_LANE1(simd_sum)
 __MSL_INTERNAL_LANE1(simd_product)
 __MSL_INTERNAL_LANE1(simd_min)
@@ -132,5 +136,9 @@ template <class T>
 __MSL_FN T __metal_simd_shuffle_and_fill_down(T data, T filling, ushort delta, ushort modulo) {
   return metal::simd_shuffle_and_fill_down(data, filling, delta, modulo);
 }
-__MSL_CONSTEXPR_FN ushort __metal_get_simdgroup_size(ushort) { return MSL_SIMD_WIDTH; }
-__MSL_FN ushort __metal_get_thread_index_in_simdgroup(ushort) { return ushort(__msl_lane_id()); }
+__MSL_CONSTEXPR_FN ushort __metal_get_simdgroup_size(ushort) {
+  return MSL_SIMD_WIDTH;
+}
+__MSL_FN ushort __metal_get_thread_index_in_simdgroup(ushort) {
+  return ushort(__msl_lane_id());
+}

@@ -82,18 +82,20 @@ __MSL_FN bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* object, 
   return done;
 }
 
-#define __MSL_ATOMIC_FETCH(name, condition, ...)                                               \
-  template <class T, __MSL_IF(condition)>                                                      \
-  __MSL_FN T atomic_fetch_##name##_explicit(volatile atomic<T>* object,                        \
+#define __MSL_ATOMIC_FETCH(name, condition, ...)                                                \
+  template <class T, __MSL_IF(condition)>                                                       \
+  __MSL_FN T atomic_fetch_##name##_explicit(volatile atomic<T>* object,                         \
                                             ::__msl::identity_t<T> value, memory_order order) { \
-    ::__msl::fence(order);                                                                     \
-    T before = __VA_ARGS__;                                                                    \
-    ::__msl::fence(order);                                                                     \
-    return before;                                                                             \
+    ::__msl::fence(order);                                                                      \
+    T before = __VA_ARGS__;                                                                     \
+    ::__msl::fence(order);                                                                      \
+    return before;                                                                              \
   }
 // bool has only the logical operations, on its byte.
-#define __MSL_ATOMIC_LOGIC(name, condition, builtin)                                            \
-  __MSL_ATOMIC_FETCH(name, condition, T(builtin((volatile typename ::__msl::atomic_bits<T>::type*)&object->__s, value, __ATOMIC_RELAXED)))
+#define __MSL_ATOMIC_LOGIC(name, condition, builtin)                                           \
+  __MSL_ATOMIC_FETCH(name, condition,                                                          \
+                     T(builtin((volatile typename ::__msl::atomic_bits<T>::type*)&object->__s, \
+                               value, __ATOMIC_RELAXED)))
 
 }  // namespace metal
 
@@ -112,11 +114,13 @@ inline constexpr bool is_counting = is_number<T> && !__is_same(T, bool);
 
 namespace metal {
 
-__MSL_ATOMIC_FETCH(add, ::__msl::is_counting<T>, __atomic_fetch_add(&object->__s, value, __ATOMIC_RELAXED))
-__MSL_ATOMIC_FETCH(sub, ::__msl::is_counting<T>, __atomic_fetch_sub(&object->__s, value, __ATOMIC_RELAXED))
-__MSL_ATOMIC_FETCH(min, ::__msl::is_integer<T> && ::__msl::is_counting<T>,
+__MSL_ATOMIC_FETCH(add, ::__msl::is_counting<T>,
+                   __atomic_fetch_add(&object->__s, value, __ATOMIC_RELAXED))
+__MSL_ATOMIC_FETCH(sub, ::__msl::is_counting<T>,
+                   __atomic_fetch_sub(&object->__s, value, __ATOMIC_RELAXED))
+__MSL_ATOMIC_FETCH(min, ::__msl::is_integer<T>&& ::__msl::is_counting<T>,
                    __atomic_fetch_min(&object->__s, value, __ATOMIC_RELAXED))
-__MSL_ATOMIC_FETCH(max, ::__msl::is_integer<T> && ::__msl::is_counting<T>,
+__MSL_ATOMIC_FETCH(max, ::__msl::is_integer<T>&& ::__msl::is_counting<T>,
                    __atomic_fetch_max(&object->__s, value, __ATOMIC_RELAXED))
 __MSL_ATOMIC_LOGIC(and, ::__msl::is_integer<T>, __atomic_fetch_and)
 __MSL_ATOMIC_LOGIC(or, ::__msl::is_integer<T>, __atomic_fetch_or)

@@ -30,22 +30,35 @@ __MSL_CONSTEXPR_FN T clamp(T x, T low, T high) {
 }
 
 // A NaN is clamped to the lower bound, as fmax and fmin have it.
-__MSL_FN float fclamp(float x, float low, float high) { return fmin(fmax(x, low), high); }
-__MSL_FN float saturate(float x) { return fclamp(x, 0.0f, 1.0f); }
+__MSL_FN float fclamp(float x, float low, float high) {
+  return fmin(fmax(x, low), high);
+}
+__MSL_FN float saturate(float x) {
+  return fclamp(x, 0.0f, 1.0f);
+}
 __MSL_FN float sign(float x) {
   float s = x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x;  // keeps the sign of zero
   return x != x ? 0.0f : s;
 }
-__MSL_FN float step(float edge, float x) { return x < edge ? 0.0f : 1.0f; }
-__MSL_FN float mix(float x, float y, float a) { return fma(a, y - x, x); }
+__MSL_FN float step(float edge, float x) {
+  return x < edge ? 0.0f : 1.0f;
+}
+__MSL_FN float mix(float x, float y, float a) {
+  return fma(a, y - x, x);
+}
 __MSL_FN float smoothstep(float edge0, float edge1, float x) {
   float t = saturate((x - edge0) / (edge1 - edge0));
   return t * t * (3.0f - 2.0f * t);
 }
-__MSL_FN float degrees(float x) { return x * 57.295779513082323f; }
-__MSL_FN float radians(float x) { return x * 0.017453292519943295f; }
+__MSL_FN float degrees(float x) {
+  return x * 57.295779513082323f;
+}
+__MSL_FN float radians(float x) {
+  return x * 0.017453292519943295f;
+}
 
-// Scalar pairs of which at least one is floating and no plain overload fits: they meet in a float type.
+// Scalar pairs of which at least one is floating and no plain overload fits: they meet in a float
+// type.
 template <class A, class B>
 inline constexpr bool is_mixed_float =
     is_number<A> && is_number<B> && (is_float<A> || is_float<B>) &&
@@ -60,41 +73,47 @@ inline constexpr bool is_mixed_float3 =
 namespace metal {
 
 // Functions that exist for integers and for floats: `name` from `integer` and `floating`.
-#define __MSL_BOTH2(name, integer, floating)                                        \
-  __MSL_EACH_INTEGER(__MSL_INTEGER2_OF, name, integer)                              \
-  __MSL_FN float name(float x, float y) { return floating(x, y); }                  \
-  __MSL_FN half name(half x, half y) { return half(floating(float(x), float(y))); } \
-  template <class A, class B,                                                       \
-            __MSL_IF(::__msl::is_integer<A>&& ::__msl::is_integer<B> &&             \
-                     !(__is_same(A, B) && ::__msl::is_listed_integer<A>))>          \
-  __MSL_CONSTEXPR_FN auto name(A x, B y) {                                          \
-    using T = ::__msl::common_t<A, B>;                                              \
-    return integer<T>(T(x), T(y));                                                  \
-  }                                                                                 \
+#define __MSL_BOTH2(name, integer, floating)                                         \
+  __MSL_EACH_INTEGER(__MSL_INTEGER2_OF, name, integer)                               \
+  __MSL_FN float name(float x, float y) {                                            \
+    return floating(x, y);                                                           \
+  }                                                                                  \
+  __MSL_FN half name(half x, half y) {                                               \
+    return half(floating(float(x), float(y)));                                       \
+  }                                                                                  \
+  template <class A, class B,                                                        \
+            __MSL_IF(::__msl::is_integer<A>&& ::__msl::is_integer<B> &&              \
+                     !(__is_same(A, B) && ::__msl::is_listed_integer<A>))>           \
+  __MSL_CONSTEXPR_FN auto name(A x, B y) {                                           \
+    using T = ::__msl::common_t<A, B>;                                               \
+    return integer<T>(T(x), T(y));                                                   \
+  }                                                                                  \
   template <class A, class B, __MSL_IF(::__msl::is_mixed_float<A, B>), class = void> \
-  __MSL_FN auto name(A x, B y) {                                                    \
-    using R = ::__msl::float_for_t<::__msl::common_t<A, B>>;                        \
-    return R(floating(float(x), float(y)));                                         \
-  }                                                                                 \
+  __MSL_FN auto name(A x, B y) {                                                     \
+    using R = ::__msl::float_for_t<::__msl::common_t<A, B>>;                         \
+    return R(floating(float(x), float(y)));                                          \
+  }                                                                                  \
   __MSL_VECTOR2(name, is_vector_call)
-#define __MSL_BOTH3(name, integer, floating)                                                  \
-  __MSL_EACH_INTEGER(__MSL_INTEGER3_OF, name, integer)                                        \
-  __MSL_FN float name(float x, float y, float z) { return floating(x, y, z); }                \
-  __MSL_FN half name(half x, half y, half z) {                                                \
-    return half(floating(float(x), float(y), float(z)));                                      \
-  }                                                                                           \
-  template <class A, class B, class C,                                                        \
-            __MSL_IF(::__msl::is_integer<A>&& ::__msl::is_integer<B>&& ::__msl::is_integer<C> && \
-                     !(__is_same(A, B) && __is_same(A, C) && ::__msl::is_listed_integer<A>))> \
-  __MSL_CONSTEXPR_FN auto name(A x, B y, C z) {                                               \
-    using T = ::__msl::common_t<::__msl::common_t<A, B>, C>;                                  \
-    return integer<T>(T(x), T(y), T(z));                                                      \
-  }                                                                                           \
+#define __MSL_BOTH3(name, integer, floating)                                                      \
+  __MSL_EACH_INTEGER(__MSL_INTEGER3_OF, name, integer)                                            \
+  __MSL_FN float name(float x, float y, float z) {                                                \
+    return floating(x, y, z);                                                                     \
+  }                                                                                               \
+  __MSL_FN half name(half x, half y, half z) {                                                    \
+    return half(floating(float(x), float(y), float(z)));                                          \
+  }                                                                                               \
+  template <class A, class B, class C,                                                            \
+            __MSL_IF(::__msl::is_integer<A>&& ::__msl::is_integer<B>&& ::__msl::is_integer<C> &&  \
+                     !(__is_same(A, B) && __is_same(A, C) && ::__msl::is_listed_integer<A>))>     \
+  __MSL_CONSTEXPR_FN auto name(A x, B y, C z) {                                                   \
+    using T = ::__msl::common_t<::__msl::common_t<A, B>, C>;                                      \
+    return integer<T>(T(x), T(y), T(z));                                                          \
+  }                                                                                               \
   template <class A, class B, class C, __MSL_IF(::__msl::is_mixed_float3<A, B, C>), class = void> \
-  __MSL_FN auto name(A x, B y, C z) {                                                         \
-    using R = ::__msl::float_for_t<::__msl::common_t<::__msl::common_t<A, B>, C>>;            \
-    return R(floating(float(x), float(y), float(z)));                                         \
-  }                                                                                           \
+  __MSL_FN auto name(A x, B y, C z) {                                                             \
+    using R = ::__msl::float_for_t<::__msl::common_t<::__msl::common_t<A, B>, C>>;                \
+    return R(floating(float(x), float(y), float(z)));                                             \
+  }                                                                                               \
   __MSL_VECTOR3(name, is_vector_call)
 
 __MSL_BOTH2(min, ::__msl::min, ::__msl::fmin)
@@ -112,7 +131,7 @@ __MSL_FLOAT2(step, ::__msl::step)
 __MSL_FLOAT3(mix, ::__msl::mix)
 __MSL_FLOAT3(smoothstep, ::__msl::smoothstep)
 
-#define __MSL_COMMON_FUNCTIONS(M)                                                               \
+#define __MSL_COMMON_FUNCTIONS(M) \
   M(min) M(max) M(min3) M(max3) M(median3) M(clamp) M(saturate) M(sign) M(step) M(mix) M(smoothstep)
 #define __MSL_USE_METAL(name) using metal::name;
 namespace fast {

@@ -16,9 +16,10 @@ __MSL_FN float dot(const metal::vec<T, N>& a, const metal::vec<T, N>& b) {
 namespace metal {
 
 // Vector pairs, either of which may be packed.
-#define __MSL_GEOMETRIC2(A, B) \
-  template <class A, class B, \
-            __MSL_IF(::__msl::is_float_vector_call<A, B>&& ::__msl::is_vector<A>&& ::__msl::is_vector<B>)>
+#define __MSL_GEOMETRIC2(A, B)                                                 \
+  template <class A, class B,                                                  \
+            __MSL_IF(::__msl::is_float_vector_call<A, B>&& ::__msl::is_vector< \
+                     A>&& ::__msl::is_vector<B>)>
 #define __MSL_GEOMETRIC1(A) template <class A, __MSL_IF(::__msl::is_float_vector<A>)>
 
 __MSL_GEOMETRIC2(A, B)
@@ -34,23 +35,30 @@ __MSL_FN T dot(vec<T, N> a, vec<T, N> b) {
   return sum;
 }
 __MSL_GEOMETRIC1(A)
-__MSL_FN ::__msl::element_t<A> length_squared(A a) { return dot(a, a); }
+__MSL_FN ::__msl::element_t<A> length_squared(A a) {
+  return dot(a, a);
+}
 __MSL_GEOMETRIC1(A)
 __MSL_FN ::__msl::element_t<A> length(A a) {
   using V = ::__msl::first_vector_t<A, A>;
   return ::__msl::element_t<A>(::__msl::target::sqrt(::__msl::dot(V(a), V(a))));
 }
 __MSL_GEOMETRIC2(A, B)
-__MSL_FN ::__msl::element_t<A> distance_squared(A a, B b) { return length_squared(a - b); }
+__MSL_FN ::__msl::element_t<A> distance_squared(A a, B b) {
+  return length_squared(a - b);
+}
 __MSL_GEOMETRIC2(A, B)
-__MSL_FN ::__msl::element_t<A> distance(A a, B b) { return length(a - b); }
+__MSL_FN ::__msl::element_t<A> distance(A a, B b) {
+  return length(a - b);
+}
 __MSL_GEOMETRIC1(A)
 __MSL_FN auto normalize(A a) {
   using V = ::__msl::first_vector_t<A, A>;
   using T = ::__msl::element_t<A>;
   V v(a);
   float scale = 1.0f / ::__msl::target::sqrt(::__msl::dot(v, v));
-  return ::__msl::generate<::__msl::vector_of<A>::size>([&](int i) { return T(float(v[i]) * scale); });
+  return ::__msl::generate<::__msl::vector_of<A>::size>(
+      [&](int i) { return T(float(v[i]) * scale); });
 }
 template <class T, __MSL_IF(::__msl::is_float<T>)>
 __MSL_FN vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) {

@@ -30,12 +30,15 @@ using limits = metal::numeric_limits<T>;
 
 template <class T>
 __MSL_CONSTEXPR_FN T abs(T x) {
-  if constexpr (is_signed_integer<T>) return x < 0 ? T(unsigned_t<T>(0) - unsigned_t<T>(x)) : x;
-  else return x;
+  if constexpr (is_signed_integer<T>)
+    return x < 0 ? T(unsigned_t<T>(0) - unsigned_t<T>(x)) : x;
+  else
+    return x;
 }
 template <class T>
 __MSL_CONSTEXPR_FN unsigned_t<T> absdiff(T x, T y) {
-  return unsigned_t<T>(x > y ? unsigned_t<T>(x) - unsigned_t<T>(y) : unsigned_t<T>(y) - unsigned_t<T>(x));
+  return unsigned_t<T>(x > y ? unsigned_t<T>(x) - unsigned_t<T>(y)
+                             : unsigned_t<T>(y) - unsigned_t<T>(x));
 }
 template <class T>
 __MSL_CONSTEXPR_FN T clamped(wider_t<T> v) {
@@ -103,10 +106,14 @@ __MSL_CONSTEXPR_FN T popcount(T x) {
 }
 template <class T>
 __MSL_CONSTEXPR_FN T reverse_bits(T x) {
-  if constexpr (sizeof(T) == 1) return T(__builtin_bitreverse8(unsigned_t<T>(x)));
-  else if constexpr (sizeof(T) == 2) return T(__builtin_bitreverse16(unsigned_t<T>(x)));
-  else if constexpr (sizeof(T) == 4) return T(__builtin_bitreverse32(unsigned_t<T>(x)));
-  else return T(__builtin_bitreverse64(unsigned_t<T>(x)));
+  if constexpr (sizeof(T) == 1)
+    return T(__builtin_bitreverse8(unsigned_t<T>(x)));
+  else if constexpr (sizeof(T) == 2)
+    return T(__builtin_bitreverse16(unsigned_t<T>(x)));
+  else if constexpr (sizeof(T) == 4)
+    return T(__builtin_bitreverse32(unsigned_t<T>(x)));
+  else
+    return T(__builtin_bitreverse64(unsigned_t<T>(x)));
 }
 // A mask of the low n bits, n up to the width.
 template <class T>
@@ -137,8 +144,12 @@ namespace metal {
 
 // abs of integers; of floats it is fabs.
 __MSL_INTEGER1(abs, ::__msl::abs)
-__MSL_FN float abs(float x) { return ::__msl::fabs(x); }
-__MSL_FN half abs(half x) { return half(::__msl::fabs(float(x))); }
+__MSL_FN float abs(float x) {
+  return ::__msl::fabs(x);
+}
+__MSL_FN half abs(half x) {
+  return half(::__msl::fabs(float(x)));
+}
 template <class T, __MSL_IF(::__msl::is_float<T> && !::__msl::is_listed_float<T>), class = void>
 __MSL_FN auto abs(T x) {
   return ::__msl::float_for_t<T>(::__msl::fabs(float(x)));

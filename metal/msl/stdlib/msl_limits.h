@@ -62,33 +62,52 @@ __MSL_INTEGER_LIMITS(unsigned long)
 __MSL_INTEGER_LIMITS(long long)
 __MSL_INTEGER_LIMITS(unsigned long long)
 
-#define __MSL_FLOAT_LIMITS(T, Bits, mantissa, d10, md10, emin, emax, e10min, e10max, largest,      \
-                           smallest, eps, inf, nan)                                                \
-  template <>                                                                                      \
-  struct _numeric_limits_impl<T> {                                                                 \
-    static constexpr bool is_specialized = true, is_integer = false, is_exact = false;             \
-    static constexpr bool is_signed = true, is_bounded = true, is_modulo = false;                  \
-    static constexpr bool is_iec559 = true, has_infinity = true;                                   \
-    static constexpr bool has_quiet_NaN = true, has_signaling_NaN = true;                          \
-    static constexpr int radix = 2, digits = mantissa, digits10 = d10, max_digits10 = md10;        \
-    static constexpr int min_exponent = emin, max_exponent = emax;                                 \
-    static constexpr int min_exponent10 = e10min, max_exponent10 = e10max;                         \
-    static constexpr T bits(Bits b) { return __builtin_bit_cast(T, b); }                           \
-    static constexpr T max() { return bits(largest); }                                             \
-    static constexpr T lowest() { return bits(Bits(largest | (Bits(1) << (sizeof(Bits) * 8 - 1)))); } \
-    static constexpr T min() { return bits(smallest); }                                            \
-    static constexpr T denorm_min() { return bits(1); }                                            \
-    static constexpr T epsilon() { return bits(eps); }                                             \
-    static constexpr T round_error() { return T(0.5f); }                                           \
-    static constexpr T infinity() { return bits(inf); }                                            \
-    static constexpr T quiet_NaN() { return bits(nan); }                                           \
-    static constexpr T signaling_NaN() { return bits(inf | 1); }                                   \
+#define __MSL_FLOAT_LIMITS(T, Bits, mantissa, d10, md10, emin, emax, e10min, e10max, largest, \
+                           smallest, eps, inf, nan)                                           \
+  template <>                                                                                 \
+  struct _numeric_limits_impl<T> {                                                            \
+    static constexpr bool is_specialized = true, is_integer = false, is_exact = false;        \
+    static constexpr bool is_signed = true, is_bounded = true, is_modulo = false;             \
+    static constexpr bool is_iec559 = true, has_infinity = true;                              \
+    static constexpr bool has_quiet_NaN = true, has_signaling_NaN = true;                     \
+    static constexpr int radix = 2, digits = mantissa, digits10 = d10, max_digits10 = md10;   \
+    static constexpr int min_exponent = emin, max_exponent = emax;                            \
+    static constexpr int min_exponent10 = e10min, max_exponent10 = e10max;                    \
+    static constexpr T bits(Bits b) {                                                         \
+      return __builtin_bit_cast(T, b);                                                        \
+    }                                                                                         \
+    static constexpr T max() {                                                                \
+      return bits(largest);                                                                   \
+    }                                                                                         \
+    static constexpr T lowest() {                                                             \
+      return bits(Bits(largest | (Bits(1) << (sizeof(Bits) * 8 - 1))));                       \
+    }                                                                                         \
+    static constexpr T min() {                                                                \
+      return bits(smallest);                                                                  \
+    }                                                                                         \
+    static constexpr T denorm_min() {                                                         \
+      return bits(1);                                                                         \
+    }                                                                                         \
+    static constexpr T epsilon() {                                                            \
+      return bits(eps);                                                                       \
+    }                                                                                         \
+    static constexpr T round_error() {                                                        \
+      return T(0.5f);                                                                         \
+    }                                                                                         \
+    static constexpr T infinity() {                                                           \
+      return bits(inf);                                                                       \
+    }                                                                                         \
+    static constexpr T quiet_NaN() {                                                          \
+      return bits(nan);                                                                       \
+    }                                                                                         \
+    static constexpr T signaling_NaN() {                                                      \
+      return bits(inf | 1);                                                                   \
+    }                                                                                         \
   };
-__MSL_FLOAT_LIMITS(float, unsigned, 24, 6, 9, -125, 128, -37, 38, 0x7f7fffffu, 0x00800000u, 0x34000000u,
-                   0x7f800000u, 0x7fc00000u)
-__MSL_FLOAT_LIMITS(half, ushort, 11, 3, 5, -13, 16, -4, 4, 0x7bff, 0x0400, 0x1400, 0x7c00,
-                   0x7e00)
-__MSL_FLOAT_LIMITS(bfloat, ushort, 8, 2, 4, -125, 128, -37, 38, 0x7f7f, 0x0080, 0x3c00,
-                   0x7f80, 0x7fc0)
+__MSL_FLOAT_LIMITS(float, unsigned, 24, 6, 9, -125, 128, -37, 38, 0x7f7fffffu, 0x00800000u,
+                   0x34000000u, 0x7f800000u, 0x7fc00000u)
+__MSL_FLOAT_LIMITS(half, ushort, 11, 3, 5, -13, 16, -4, 4, 0x7bff, 0x0400, 0x1400, 0x7c00, 0x7e00)
+__MSL_FLOAT_LIMITS(bfloat, ushort, 8, 2, 4, -125, 128, -37, 38, 0x7f7f, 0x0080, 0x3c00, 0x7f80,
+                   0x7fc0)
 
 }  // namespace metal

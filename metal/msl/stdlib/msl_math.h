@@ -2,8 +2,8 @@
 #pragma once
 #pragma clang system_header
 
-#include "msl_overload.h"
 #include "msl_math_target.h"
+#include "msl_overload.h"
 
 namespace __msl {
 
@@ -27,13 +27,27 @@ using float_bits_t = typename float_bits<T>::type;
 
 using target::fmax;
 using target::fmin;
-__MSL_FN float fabs(float x) { return __builtin_fabsf(x); }
-__MSL_FN float copysign(float x, float y) { return __builtin_copysignf(x, y); }
-__MSL_FN float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
-__MSL_FN float fdivide(float x, float y) { return x / y; }
-__MSL_FN float fdim(float x, float y) { return x <= y ? 0.0f : x - y; }
-__MSL_FN float fmin3(float x, float y, float z) { return fmin(x, fmin(y, z)); }
-__MSL_FN float fmax3(float x, float y, float z) { return fmax(x, fmax(y, z)); }
+__MSL_FN float fabs(float x) {
+  return __builtin_fabsf(x);
+}
+__MSL_FN float copysign(float x, float y) {
+  return __builtin_copysignf(x, y);
+}
+__MSL_FN float fma(float x, float y, float z) {
+  return __builtin_fmaf(x, y, z);
+}
+__MSL_FN float fdivide(float x, float y) {
+  return x / y;
+}
+__MSL_FN float fdim(float x, float y) {
+  return x <= y ? 0.0f : x - y;
+}
+__MSL_FN float fmin3(float x, float y, float z) {
+  return fmin(x, fmin(y, z));
+}
+__MSL_FN float fmax3(float x, float y, float z) {
+  return fmax(x, fmax(y, z));
+}
 __MSL_FN float fmedian3(float x, float y, float z) {
   return fmax(fmin(x, y), fmin(fmax(x, y), z));
 }
@@ -138,15 +152,23 @@ __MSL_FLOAT3(fmedian3, ::__msl::fmedian3)
 __MSL_FLOAT3(fmin3, ::__msl::fmin3)
 
 // Functions that see the bits of their own type.
-__MSL_FN float fract(float x) { return ::__msl::fract(x); }
-__MSL_FN half fract(half x) { return ::__msl::fract(x); }
+__MSL_FN float fract(float x) {
+  return ::__msl::fract(x);
+}
+__MSL_FN half fract(half x) {
+  return ::__msl::fract(x);
+}
 template <class T, __MSL_IF(::__msl::is_bfloat<T>)>
 __MSL_FN T fract(T x) {
   return ::__msl::fract(x);
 }
 __MSL_VECTOR1(fract, is_float_vector)
-__MSL_FN float nextafter(float x, float y) { return ::__msl::nextafter(x, y); }
-__MSL_FN half nextafter(half x, half y) { return ::__msl::nextafter(x, y); }
+__MSL_FN float nextafter(float x, float y) {
+  return ::__msl::nextafter(x, y);
+}
+__MSL_FN half nextafter(half x, half y) {
+  return ::__msl::nextafter(x, y);
+}
 template <class T, __MSL_IF(::__msl::is_bfloat<T>)>
 __MSL_FN T nextafter(T x, T y) {
   return ::__msl::nextafter(x, y);
@@ -212,13 +234,14 @@ __MSL_FN V sincos(V x, V& cosine) {
 
 }  // namespace fast
 
-// Functions with a fast version of their own come from the namespace of the math mode; all others are
-// the same in all three namespaces.
+// Functions with a fast version of their own come from the namespace of the math mode; all others
+// are the same in all three namespaces.
 #define __MSL_SHARED_FUNCTIONS(M)                                                                  \
-  M(acos) M(acosh) M(asin) M(asinh) M(atan) M(atanh) M(ceil) M(cosh) M(cospi) M(exp10) M(fabs)     \
-  M(floor) M(log10) M(rint) M(round) M(rsqrt) M(sinh) M(sinpi) M(sqrt) M(tan) M(tanh) M(tanpi) M(trunc)    \
-  M(atan2) M(copysign) M(divide) M(fdim) M(fmax) M(fmin) M(fmod) M(powr) M(fma) M(fmax3)           \
-  M(fmedian3) M(fmin3) M(fract) M(nextafter) M(ilogb) M(ldexp) M(frexp) M(modf)
+  M(acos)                                                                                          \
+  M(acosh) M(asin) M(asinh) M(atan) M(atanh) M(ceil) M(cosh) M(cospi) M(exp10) M(fabs) M(floor)    \
+      M(log10) M(rint) M(round) M(rsqrt) M(sinh) M(sinpi) M(sqrt) M(tan) M(tanh) M(tanpi) M(trunc) \
+          M(atan2) M(copysign) M(divide) M(fdim) M(fmax) M(fmin) M(fmod) M(powr) M(fma) M(fmax3)   \
+              M(fmedian3) M(fmin3) M(fract) M(nextafter) M(ilogb) M(ldexp) M(frexp) M(modf)
 #define __MSL_USE_PRECISE(name) using precise::name;
 #define __MSL_USE_FAST(name) using fast::name;
 namespace fast {

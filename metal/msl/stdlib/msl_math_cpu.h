@@ -1,7 +1,7 @@
-// float math for the CPU: branch-free polynomials (one branch in sin, cos and tan for huge arguments,
-// one loop in fmod), so that loops over work items vectorise and vector and scalar code give the same
-// bits. Errors are a few units in the last place at most over the whole range; infinities, NaNs and
-// denormals follow C. No call leaves the kernel.
+// float math for the CPU: branch-free polynomials (one branch in sin, cos and tan for huge
+// arguments, one loop in fmod), so that loops over work items vectorise and vector and scalar code
+// give the same bits. Errors are a few units in the last place at most over the whole range;
+// infinities, NaNs and denormals follow C. No call leaves the kernel.
 //
 // Float to integer conversion goes through "add a big number, look at the low bits", which has no
 // undefined case. Contraction and reassociation are off here: each fma is meant as written.
@@ -17,16 +17,34 @@ namespace cpu {
 inline constexpr float kInf = __builtin_inff();
 
 // Literals without suffix are float in MSL, so double ones need their own.
-__MSL_CONSTEXPR_FN double operator""_d(long double v) { return double(v); }
+__MSL_CONSTEXPR_FN double operator""_d(long double v) {
+  return double(v);
+}
 
-__MSL_CONSTEXPR_FN float from_bits(unsigned b) { return __builtin_bit_cast(float, b); }
-__MSL_CONSTEXPR_FN unsigned to_bits(float f) { return __builtin_bit_cast(unsigned, f); }
-__MSL_CONSTEXPR_FN double from_bits(unsigned long b) { return __builtin_bit_cast(double, b); }
-__MSL_CONSTEXPR_FN unsigned long to_bits(double d) { return __builtin_bit_cast(unsigned long, d); }
-__MSL_FN float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-__MSL_FN double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
-__MSL_FN float fabs(float x) { return __builtin_fabsf(x); }
-__MSL_FN float copysign(float x, float s) { return __builtin_copysignf(x, s); }
+__MSL_CONSTEXPR_FN float from_bits(unsigned b) {
+  return __builtin_bit_cast(float, b);
+}
+__MSL_CONSTEXPR_FN unsigned to_bits(float f) {
+  return __builtin_bit_cast(unsigned, f);
+}
+__MSL_CONSTEXPR_FN double from_bits(unsigned long b) {
+  return __builtin_bit_cast(double, b);
+}
+__MSL_CONSTEXPR_FN unsigned long to_bits(double d) {
+  return __builtin_bit_cast(unsigned long, d);
+}
+__MSL_FN float fma(float a, float b, float c) {
+  return __builtin_fmaf(a, b, c);
+}
+__MSL_FN double fma(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
+__MSL_FN float fabs(float x) {
+  return __builtin_fabsf(x);
+}
+__MSL_FN float copysign(float x, float s) {
+  return __builtin_copysignf(x, s);
+}
 
 // Horner's scheme, lowest coefficient first.
 template <class T>
@@ -151,11 +169,13 @@ struct Angle {
 
 // 2/pi, 64 bits each, most significant first; enough for the largest float. Chosen by selects: a
 // table look-up would need a memory check in every vectorised loop.
-inline constexpr unsigned long kTwoOverPi0 = 0xa2f9836e4e441529ul, kTwoOverPi1 = 0xfc2757d1f534ddc0ul,
-                               kTwoOverPi2 = 0xdb6295993c439041ul, kTwoOverPi3 = 0xfe5163abdebbc561ul;
+inline constexpr unsigned long kTwoOverPi0 = 0xa2f9836e4e441529ul,
+                               kTwoOverPi1 = 0xfc2757d1f534ddc0ul,
+                               kTwoOverPi2 = 0xdb6295993c439041ul,
+                               kTwoOverPi3 = 0xfe5163abdebbc561ul;
 
-// Exact for every finite x from 2^16 on. x = m * 2^e; the bits of 2/pi above 2^(1-e) make whole turns
-// and are skipped, the next 29 times m are exact in double, and 53 more give the rest.
+// Exact for every finite x from 2^16 on. x = m * 2^e; the bits of 2/pi above 2^(1-e) make whole
+// turns and are skipped, the next 29 times m are exact in double, and 53 more give the rest.
 __attribute__((cold)) __MSL_FN Angle reduce_large(float x) {
   unsigned bits = to_bits(x);
   int e = int((bits >> 23) & 0xff) - 150;  // -7..104 for finite x
@@ -266,8 +286,8 @@ __MSL_FN float tanpi(float x) {
 __MSL_FN double exp2_double(double x) {
   Rounded<double> n = nearest(x);
   double r = (x - n.value) * 0x1.62e42fefa39efp-1_d;
-  double p = poly(r, 1.0_d, 1.0_d, 0.5_d, 1.0_d / 6, 1.0_d / 24, 1.0_d / 120, 1.0_d / 720, 1.0_d / 5040,
-                  1.0_d / 40320, 1.0_d / 362880, 1.0_d / 3628800);
+  double p = poly(r, 1.0_d, 1.0_d, 0.5_d, 1.0_d / 6, 1.0_d / 24, 1.0_d / 120, 1.0_d / 720,
+                  1.0_d / 5040, 1.0_d / 40320, 1.0_d / 362880, 1.0_d / 3628800);
   return p * from_bits((unsigned long)(n.low_bits + 1023) << 52);
 }
 __MSL_FN double exp_double(double x) {
@@ -279,7 +299,8 @@ __MSL_FN double log_double(double x) {
   double m = from_bits((bits & 0xffffffffffffful) + 0x3fe6a09e667f3bcdul);
   double e = double(int(long(bits) >> 52));
   double s = (m - 1.0_d) / (m + 1.0_d), z = s * s;
-  double p = poly(z, 2.0_d, 2.0_d / 3, 2.0_d / 5, 2.0_d / 7, 2.0_d / 9, 2.0_d / 11, 2.0_d / 13, 2.0_d / 15);
+  double p = poly(z, 2.0_d, 2.0_d / 3, 2.0_d / 5, 2.0_d / 7, 2.0_d / 9, 2.0_d / 11, 2.0_d / 13,
+                  2.0_d / 15);
   return fma(e, 0x1.62e42fefa39efp-1_d, s * p);
 }
 
@@ -291,7 +312,9 @@ __MSL_FN float power_core(float x, float y) {
   float r = float(exp2_double(limit(t, -1000.0_d, 1000.0_d)));
   return t != t || x != x ? __builtin_nanf("") : r;
 }
-__MSL_FN float powr(float x, float y) { return x < 0.0f ? __builtin_nanf("") : power_core(x, y); }
+__MSL_FN float powr(float x, float y) {
+  return x < 0.0f ? __builtin_nanf("") : power_core(x, y);
+}
 __MSL_FN float pow(float x, float y) {
   float r = power_core(fabs(x), y);
   bool whole = __builtin_rintf(y) == y;
@@ -363,7 +386,9 @@ __MSL_FN float atan2(float y, float x) {
   float r = float(atan2_double(double(y), double(x)));
   return x != x || y != y ? __builtin_nanf("") : r;
 }
-__MSL_FN float atan(float x) { return atan2(x, 1.0f); }
+__MSL_FN float atan(float x) {
+  return atan2(x, 1.0f);
+}
 __MSL_FN float asin(float x) {
   double a = double(x);
   float r = float(atan2_double(a, __builtin_elementwise_sqrt((1.0_d - a) * (1.0_d + a))));
@@ -394,17 +419,36 @@ __MSL_FN float fmod(float x, float y) {
   return valid ? copysign(result, x) : __builtin_nanf("");
 }
 
-// One NaN gives the other operand. Comparisons, because the intrinsics on half end in library calls.
-__MSL_FN float fmin(float x, float y) { return x != x ? y : y < x ? y : x; }
-__MSL_FN float fmax(float x, float y) { return x != x ? y : x < y ? y : x; }
-__MSL_FN float sqrt(float x) { return __builtin_elementwise_sqrt(x); }
-__MSL_FN float rsqrt(float x) { return 1.0f / __builtin_elementwise_sqrt(x); }
-__MSL_FN float floor(float x) { return __builtin_floorf(x); }
-__MSL_FN float ceil(float x) { return __builtin_ceilf(x); }
-__MSL_FN float trunc(float x) { return __builtin_truncf(x); }
-__MSL_FN float rint(float x) { return __builtin_rintf(x); }
+// One NaN gives the other operand. Comparisons, because the intrinsics on half end in library
+// calls.
+__MSL_FN float fmin(float x, float y) {
+  return x != x ? y : y < x ? y : x;
+}
+__MSL_FN float fmax(float x, float y) {
+  return x != x ? y : x < y ? y : x;
+}
+__MSL_FN float sqrt(float x) {
+  return __builtin_elementwise_sqrt(x);
+}
+__MSL_FN float rsqrt(float x) {
+  return 1.0f / __builtin_elementwise_sqrt(x);
+}
+__MSL_FN float floor(float x) {
+  return __builtin_floorf(x);
+}
+__MSL_FN float ceil(float x) {
+  return __builtin_ceilf(x);
+}
+__MSL_FN float trunc(float x) {
+  return __builtin_truncf(x);
+}
+__MSL_FN float rint(float x) {
+  return __builtin_rintf(x);
+}
 // Half away from zero; the largest float below one half keeps 0.49999997 from rounding up.
-__MSL_FN float round(float x) { return __builtin_truncf(x + copysign(0x1.fffffep-2f, x)); }
+__MSL_FN float round(float x) {
+  return __builtin_truncf(x + copysign(0x1.fffffep-2f, x));
+}
 
 // Shorter versions: no denormal results, no care for huge arguments, powers in float.
 namespace fast {
@@ -415,7 +459,9 @@ __MSL_FN float exp2(float x) {
                  0.000153531541f);
   return fma(f, p, 1.0f) * from_bits(unsigned(n.low_bits + 127) << 23);
 }
-__MSL_FN float exp(float x) { return exp2(x * 0x1.715476p+0f); }
+__MSL_FN float exp(float x) {
+  return exp2(x * 0x1.715476p+0f);
+}
 __MSL_FN float sin(float x) {
   Angle a = reduce_small(x);
   return turned(sin_core(a.r), cos_core(a.r), a.quadrant);
@@ -424,7 +470,9 @@ __MSL_FN float cos(float x) {
   Angle a = reduce_small(x);
   return turned(sin_core(a.r), cos_core(a.r), a.quadrant + 1);
 }
-__MSL_FN float pow(float x, float y) { return exp2(y * cpu::log2(x)); }
+__MSL_FN float pow(float x, float y) {
+  return exp2(y * cpu::log2(x));
+}
 }  // namespace fast
 
 }  // namespace cpu

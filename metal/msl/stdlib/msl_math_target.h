@@ -1,5 +1,5 @@
-// The scalar float functions under the public ones: our own on the CPU, libdevice on NVPTX. This file
-// and msl_math_cpu.h are all that depends on the target.
+// The scalar float functions under the public ones: our own on the CPU, libdevice on NVPTX. This
+// file and msl_math_cpu.h are all that depends on the target.
 #pragma once
 #pragma clang system_header
 
@@ -8,29 +8,33 @@
 namespace __msl {
 namespace target = cpu;
 namespace target_fast {
+using cpu::log;
+using cpu::log2;
+using cpu::fast::cos;
 using cpu::fast::exp;
 using cpu::fast::exp2;
 using cpu::fast::pow;
-using cpu::fast::cos;
 using cpu::fast::sin;
-using cpu::log;
-using cpu::log2;
 }  // namespace target_fast
 }  // namespace __msl
 #else
-#define __MSL_NV1(name)                 \
+#define __MSL_NV1(name)                   \
   extern "C" float __nv_##name##f(float); \
-  namespace __msl {                     \
-  namespace target {                    \
-  __MSL_FN float name(float x) { return __nv_##name##f(x); } \
-  }                                     \
+  namespace __msl {                       \
+  namespace target {                      \
+  __MSL_FN float name(float x) {          \
+    return __nv_##name##f(x);             \
+  }                                       \
+  }                                       \
   }
-#define __MSL_NV2(name)                        \
+#define __MSL_NV2(name)                          \
   extern "C" float __nv_##name##f(float, float); \
-  namespace __msl {                            \
-  namespace target {                           \
-  __MSL_FN float name(float x, float y) { return __nv_##name##f(x, y); } \
-  }                                            \
+  namespace __msl {                              \
+  namespace target {                             \
+  __MSL_FN float name(float x, float y) {        \
+    return __nv_##name##f(x, y);                 \
+  }                                              \
+  }                                              \
   }
 __MSL_NV1(exp)
 __MSL_NV1(exp2)
@@ -74,17 +78,33 @@ float __nv_fast_powf(float, float);
 }
 namespace __msl {
 namespace target {
-__MSL_FN float tanpi(float x) { return sinpi(x) / cospi(x); }
-__MSL_FN float powr(float x, float y) { return x < 0.0f ? __builtin_nanf("") : pow(x, y); }
+__MSL_FN float tanpi(float x) {
+  return sinpi(x) / cospi(x);
+}
+__MSL_FN float powr(float x, float y) {
+  return x < 0.0f ? __builtin_nanf("") : pow(x, y);
+}
 }  // namespace target
 namespace target_fast {
 using target::exp2;
-__MSL_FN float exp(float x) { return __nv_fast_expf(x); }
-__MSL_FN float log(float x) { return __nv_fast_logf(x); }
-__MSL_FN float log2(float x) { return __nv_fast_log2f(x); }
-__MSL_FN float sin(float x) { return __nv_fast_sinf(x); }
-__MSL_FN float cos(float x) { return __nv_fast_cosf(x); }
-__MSL_FN float pow(float x, float y) { return __nv_fast_powf(x, y); }
+__MSL_FN float exp(float x) {
+  return __nv_fast_expf(x);
+}
+__MSL_FN float log(float x) {
+  return __nv_fast_logf(x);
+}
+__MSL_FN float log2(float x) {
+  return __nv_fast_log2f(x);
+}
+__MSL_FN float sin(float x) {
+  return __nv_fast_sinf(x);
+}
+__MSL_FN float cos(float x) {
+  return __nv_fast_cosf(x);
+}
+__MSL_FN float pow(float x, float y) {
+  return __nv_fast_powf(x, y);
+}
 }  // namespace target_fast
 }  // namespace __msl
 #endif

@@ -20,7 +20,8 @@ struct matrix {
   __MSL_MEMBER matrix(const vec<T, R>& a, const vec<T, R>& b, const A&... more)
       : columns{a, b, vec<T, R>(more)...} {}
   template <class A, class B, class... More,
-            __MSL_IF(sizeof...(More) + 2 == C * R && ::__msl::is_component<A>&& ::__msl::is_component<B>)>
+            __MSL_IF(sizeof...(More) + 2 == C * R && ::__msl::is_component<A> &&
+                     ::__msl::is_component<B>)>
   __MSL_MEMBER matrix(A a, B b, More... more) : columns{} {
     const T values[C * R] = {__msl_static_cast<T>(a), __msl_static_cast<T>(b),
                              __msl_static_cast<T>(more)...};

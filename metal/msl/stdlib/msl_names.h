@@ -7,12 +7,12 @@ template <class T, int C, int R>
 struct matrix;
 }
 
-#define __MSL_VECTOR_NAMES(T, N)              \
-  namespace metal {                           \
-  using T##N = vec<T, N>;                     \
-  using packed_##T##N = packed_vec<T, N>;     \
-  }                                           \
-  using metal::T##N;                          \
+#define __MSL_VECTOR_NAMES(T, N)          \
+  namespace metal {                       \
+  using T##N = vec<T, N>;                 \
+  using packed_##T##N = packed_vec<T, N>; \
+  }                                       \
+  using metal::T##N;                      \
   using metal::packed_##T##N;
 #define __MSL_ALL_VECTOR_NAMES(T) \
   __MSL_VECTOR_NAMES(T, 2) __MSL_VECTOR_NAMES(T, 3) __MSL_VECTOR_NAMES(T, 4)
@@ -30,10 +30,10 @@ __MSL_ALL_VECTOR_NAMES(half)
 __MSL_ALL_VECTOR_NAMES(float)
 __MSL_ALL_VECTOR_NAMES(bfloat)
 
-#define __MSL_MATRIX_NAME(T, C, R)            \
-  namespace metal {                           \
-  using T##C##x##R = matrix<T, C, R>;         \
-  }                                           \
+#define __MSL_MATRIX_NAME(T, C, R)    \
+  namespace metal {                   \
+  using T##C##x##R = matrix<T, C, R>; \
+  }                                   \
   using metal::T##C##x##R;
 #define __MSL_MATRIX_ROWS(T, C) \
   __MSL_MATRIX_NAME(T, C, 2) __MSL_MATRIX_NAME(T, C, 3) __MSL_MATRIX_NAME(T, C, 4)

@@ -5,6 +5,7 @@
 #pragma once
 #pragma clang system_header
 
+// clang-format off
 #include "msl_config.h"
 #include "msl_scalar.h"
 #include "msl_traits.h"
@@ -28,3 +29,4 @@
 #include "msl_array.h"
 #include "msl_apple_internal.h"
 #include "msl_constants.h"
+// clang-format on

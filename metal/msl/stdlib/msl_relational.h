@@ -57,13 +57,17 @@ __MSL_CONSTEXPR_FN bool isunordered(T x, T y) {
 
 namespace metal {
 
-#define __MSL_CLASSIFY(name)                                                            \
-  __MSL_CONSTEXPR_FN bool name(float x) { return ::__msl::name(x); }                    \
-  __MSL_CONSTEXPR_FN bool name(half x) { return ::__msl::name(x); }                     \
-  template <class T, __MSL_IF(::__msl::is_number<T> && !::__msl::is_listed_float<T>)>   \
-  __MSL_CONSTEXPR_FN bool name(T x) {                                                   \
-    return ::__msl::name(::__msl::float_for_t<T>(x));                                   \
-  }                                                                                     \
+#define __MSL_CLASSIFY(name)                                                          \
+  __MSL_CONSTEXPR_FN bool name(float x) {                                             \
+    return ::__msl::name(x);                                                          \
+  }                                                                                   \
+  __MSL_CONSTEXPR_FN bool name(half x) {                                              \
+    return ::__msl::name(x);                                                          \
+  }                                                                                   \
+  template <class T, __MSL_IF(::__msl::is_number<T> && !::__msl::is_listed_float<T>)> \
+  __MSL_CONSTEXPR_FN bool name(T x) {                                                 \
+    return ::__msl::name(::__msl::float_for_t<T>(x));                                 \
+  }                                                                                   \
   __MSL_VECTOR1(name, is_float_vector)
 __MSL_CLASSIFY(isnan)
 __MSL_CLASSIFY(isinf)
@@ -71,25 +75,45 @@ __MSL_CLASSIFY(isfinite)
 __MSL_CLASSIFY(isnormal)
 __MSL_CLASSIFY(signbit)
 
-#define __MSL_COMPARE_NANS(name)                                                        \
-  __MSL_CONSTEXPR_FN bool name(float x, float y) { return ::__msl::name(x, y); }        \
-  __MSL_CONSTEXPR_FN bool name(half x, half y) { return ::__msl::name(x, y); }          \
-  template <class T, __MSL_IF(::__msl::is_bfloat<T>)>                                   \
-  __MSL_CONSTEXPR_FN bool name(T x, T y) {                                              \
-    return ::__msl::name(x, y);                                                         \
-  }                                                                                     \
+#define __MSL_COMPARE_NANS(name)                      \
+  __MSL_CONSTEXPR_FN bool name(float x, float y) {    \
+    return ::__msl::name(x, y);                       \
+  }                                                   \
+  __MSL_CONSTEXPR_FN bool name(half x, half y) {      \
+    return ::__msl::name(x, y);                       \
+  }                                                   \
+  template <class T, __MSL_IF(::__msl::is_bfloat<T>)> \
+  __MSL_CONSTEXPR_FN bool name(T x, T y) {            \
+    return ::__msl::name(x, y);                       \
+  }                                                   \
   __MSL_VECTOR2(name, is_float_vector_call)
 __MSL_COMPARE_NANS(isordered)
 __MSL_COMPARE_NANS(isunordered)
 
-__MSL_CONSTEXPR_FN bool any(bool x) { return x; }
-__MSL_CONSTEXPR_FN bool any(vec<bool, 2> v) { return v.x || v.y; }
-__MSL_CONSTEXPR_FN bool any(vec<bool, 3> v) { return v.x || v.y || v.z; }
-__MSL_CONSTEXPR_FN bool any(vec<bool, 4> v) { return v.x || v.y || v.z || v.w; }
-__MSL_CONSTEXPR_FN bool all(bool x) { return x; }
-__MSL_CONSTEXPR_FN bool all(vec<bool, 2> v) { return v.x && v.y; }
-__MSL_CONSTEXPR_FN bool all(vec<bool, 3> v) { return v.x && v.y && v.z; }
-__MSL_CONSTEXPR_FN bool all(vec<bool, 4> v) { return v.x && v.y && v.z && v.w; }
+__MSL_CONSTEXPR_FN bool any(bool x) {
+  return x;
+}
+__MSL_CONSTEXPR_FN bool any(vec<bool, 2> v) {
+  return v.x || v.y;
+}
+__MSL_CONSTEXPR_FN bool any(vec<bool, 3> v) {
+  return v.x || v.y || v.z;
+}
+__MSL_CONSTEXPR_FN bool any(vec<bool, 4> v) {
+  return v.x || v.y || v.z || v.w;
+}
+__MSL_CONSTEXPR_FN bool all(bool x) {
+  return x;
+}
+__MSL_CONSTEXPR_FN bool all(vec<bool, 2> v) {
+  return v.x && v.y;
+}
+__MSL_CONSTEXPR_FN bool all(vec<bool, 3> v) {
+  return v.x && v.y && v.z;
+}
+__MSL_CONSTEXPR_FN bool all(vec<bool, 4> v) {
+  return v.x && v.y && v.z && v.w;
+}
 
 // b where the condition holds, else a.
 template <class A, class B, __MSL_IF(::__msl::is_number<A>&& ::__msl::is_number<B>)>

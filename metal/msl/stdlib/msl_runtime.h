@@ -18,9 +18,10 @@ __MSL_CONVERGENT __msl_float2 __msl_simd_matrix_fma(__msl_float2 a, __msl_float2
 __attribute__((const, nothrow)) unsigned __msl_lane_id(void);
 __attribute__((const, nothrow)) unsigned __msl_thread_index(void);
 
-#define __MSL_LANE_FUNCTIONS(T, suffix)                                                            \
-  __MSL_CONVERGENT T __msl_simd_reduce_##suffix(T value, unsigned function, unsigned site);         \
-  __MSL_CONVERGENT T __msl_simd_scan_inclusive_##suffix(T value, unsigned function, unsigned site); \
+#define __MSL_LANE_FUNCTIONS(T, suffix)                                                     \
+  __MSL_CONVERGENT T __msl_simd_reduce_##suffix(T value, unsigned function, unsigned site); \
+  __MSL_CONVERGENT T __msl_simd_scan_inclusive_##suffix(T value, unsigned function,         \
+                                                        unsigned site);                     \
   __MSL_CONVERGENT T __msl_simd_scan_exclusive_##suffix(T value, unsigned function, unsigned site);
 __MSL_LANE_FUNCTIONS(float, f32)
 __MSL_LANE_FUNCTIONS(int, i32)

@@ -23,13 +23,27 @@ typedef __bf16 bfloat;
 typedef _Float16 float16_t;
 typedef float float32_t;
 
-constexpr half operator""h(long double v) { return half(v); }
-constexpr half operator""h(unsigned long long v) { return half(v); }
-constexpr half operator""H(long double v) { return half(v); }
-constexpr half operator""H(unsigned long long v) { return half(v); }
-constexpr bfloat operator""bf(long double v) { return bfloat(float(v)); }
-constexpr bfloat operator""bf(unsigned long long v) { return bfloat(float(v)); }
-constexpr bfloat operator""BF(long double v) { return bfloat(float(v)); }
+constexpr half operator""h(long double v) {
+  return half(v);
+}
+constexpr half operator""h(unsigned long long v) {
+  return half(v);
+}
+constexpr half operator"" H(long double v) {
+  return half(v);
+}
+constexpr half operator"" H(unsigned long long v) {
+  return half(v);
+}
+constexpr bfloat operator"" bf(long double v) {
+  return bfloat(float(v));
+}
+constexpr bfloat operator"" bf(unsigned long long v) {
+  return bfloat(float(v));
+}
+constexpr bfloat operator"" BF(long double v) {
+  return bfloat(float(v));
+}
 
 namespace __msl {
 
@@ -47,8 +61,8 @@ inline constexpr bool is_number = is_float<T> || is_integer<T>;
 template <class T>
 inline constexpr bool is_component = is_number<T> || __is_enum(T);
 
-// The type two scalars meet in: C++'s own rule, except that small integers keep their type when both
-// agree, integers adapt to half and bfloat, and half meets bfloat in float.
+// The type two scalars meet in: C++'s own rule, except that small integers keep their type when
+// both agree, integers adapt to half and bfloat, and half meets bfloat in float.
 template <class A, class B>
 struct common {
   using type = decltype(A() + B());
@@ -78,8 +92,9 @@ using common_t = typename common<A, B>::type;
 
 }  // namespace __msl
 
-// static_cast of the user's text (and of this library: the word itself is rewritten everywhere). Clang refuses to convert directly between half and bfloat, and a
-// vector of another element type is converted component by component.
+// static_cast of the user's text (and of this library: the word itself is rewritten everywhere).
+// Clang refuses to convert directly between half and bfloat, and a vector of another element type
+// is converted component by component.
 template <class T, class U>
 __MSL_CONSTEXPR_FN T __msl_static_cast(U&& value) {
   using From = __remove_cv(__remove_reference_t(U));

@@ -10,7 +10,8 @@ inline constexpr unsigned kLanes = MSL_SIMD_WIDTH;
 template <class T, class F>
 __MSL_FN T map_words(T value, F f) {
   if constexpr (is_vector<T>) {
-    return T(generate<vector_of<T>::size>([&](int i) { return map_words(element_t<T>(value[i]), f); }));
+    return T(
+        generate<vector_of<T>::size>([&](int i) { return map_words(element_t<T>(value[i]), f); }));
   } else if constexpr (__is_same(T, bool)) {
     return f(unsigned(value)) != 0;
   } else if constexpr (sizeof(T) == 8) {
@@ -34,21 +35,25 @@ __MSL_FN T fetch(T value, unsigned lane) {
 }
 
 // Calls the runtime function of the type that holds T without loss.
-#define __MSL_LANE_OPERATION(name, runtime)                                                        \
-  template <unsigned function, class T>                                                            \
-  __MSL_FN T name(T value) {                                                                       \
-    if constexpr (is_vector<T>) {                                                                  \
-      return T(generate<vector_of<T>::size>(                                                       \
-          [&](int i) { return name<function>(element_t<T>(value[i])); }));                         \
-    } else if constexpr (is_float<T>) {                                                            \
-      return T(runtime##_f32(float(value), function, 0u));                                         \
-    } else if constexpr (sizeof(T) == 8) {                                                         \
-      if constexpr (is_signed_integer<T>) return T(runtime##_i64(long(value), function, 0u));      \
-      else return T(runtime##_u64((unsigned long)value, function, 0u));                            \
-    } else {                                                                                       \
-      if constexpr (is_signed_integer<T>) return T(runtime##_i32(int(value), function, 0u));       \
-      else return T(runtime##_u32(unsigned(value), function, 0u));                                 \
-    }                                                                                              \
+#define __MSL_LANE_OPERATION(name, runtime)                                \
+  template <unsigned function, class T>                                    \
+  __MSL_FN T name(T value) {                                               \
+    if constexpr (is_vector<T>) {                                          \
+      return T(generate<vector_of<T>::size>(                               \
+          [&](int i) { return name<function>(element_t<T>(value[i])); })); \
+    } else if constexpr (is_float<T>) {                                    \
+      return T(runtime##_f32(float(value), function, 0u));                 \
+    } else if constexpr (sizeof(T) == 8) {                                 \
+      if constexpr (is_signed_integer<T>)                                  \
+        return T(runtime##_i64(long(value), function, 0u));                \
+      else                                                                 \
+        return T(runtime##_u64((unsigned long)value, function, 0u));       \
+    } else {                                                               \
+      if constexpr (is_signed_integer<T>)                                  \
+        return T(runtime##_i32(int(value), function, 0u));                 \
+      else                                                                 \
+        return T(runtime##_u32(unsigned(value), function, 0u));            \
+    }                                                                      \
   }
 __MSL_LANE_OPERATION(reduce, __msl_simd_reduce)
 __MSL_LANE_OPERATION(scan_inclusive, __msl_simd_scan_inclusive)
@@ -81,25 +86,39 @@ class simd_vote {
 __MSL_FN simd_vote simd_ballot(bool predicate) {
   return simd_vote(__msl_simd_ballot(predicate ? 1u : 0u, 0u));
 }
-__MSL_FN bool simd_all(bool predicate) { return __msl_simd_ballot(predicate ? 0u : 1u, 0u) == 0; }
-__MSL_FN bool simd_any(bool predicate) { return __msl_simd_ballot(predicate ? 1u : 0u, 0u) != 0; }
-__MSL_FN simd_vote simd_active_threads_mask() { return simd_vote(__msl_simd_active(0u)); }
+__MSL_FN bool simd_all(bool predicate) {
+  return __msl_simd_ballot(predicate ? 0u : 1u, 0u) == 0;
+}
+__MSL_FN bool simd_any(bool predicate) {
+  return __msl_simd_ballot(predicate ? 1u : 0u, 0u) != 0;
+}
+__MSL_FN simd_vote simd_active_threads_mask() {
+  return simd_vote(__msl_simd_active(0u));
+}
 __MSL_FN bool simd_is_first() {
   return unsigned(__builtin_ctz(__msl_simd_active(0u) | 0x80000000u)) == __msl_lane_id();
 }
-__MSL_FN bool simd_is_helper_thread() { return false; }
+__MSL_FN bool simd_is_helper_thread() {
+  return false;
+}
 
 // --- Shuffles
 __MSL_LANE_TYPE(T)
-__MSL_FN T simd_shuffle(T data, ushort lane) { return ::__msl::fetch(data, lane); }
+__MSL_FN T simd_shuffle(T data, ushort lane) {
+  return ::__msl::fetch(data, lane);
+}
 __MSL_LANE_TYPE(T)
-__MSL_FN T simd_broadcast(T data, ushort lane) { return ::__msl::fetch(data, lane); }
+__MSL_FN T simd_broadcast(T data, ushort lane) {
+  return ::__msl::fetch(data, lane);
+}
 __MSL_LANE_TYPE(T)
 __MSL_FN T simd_broadcast_first(T data) {
   return ::__msl::fetch(data, unsigned(__builtin_ctz(__msl_simd_active(0u) | 0x80000000u)));
 }
 __MSL_LANE_TYPE(T)
-__MSL_FN T simd_shuffle_xor(T data, ushort mask) { return ::__msl::fetch(data, __msl_lane_id() ^ mask); }
+__MSL_FN T simd_shuffle_xor(T data, ushort mask) {
+  return ::__msl::fetch(data, __msl_lane_id() ^ mask);
+}
 __MSL_LANE_TYPE(T)
 __MSL_FN T simd_shuffle_up(T data, ushort delta) {
   return ::__msl::fetch(data, __msl_lane_id() - delta);  // wraps past zero to an absent lane
@@ -116,8 +135,8 @@ __MSL_LANE_TYPE(T)
 __MSL_FN T simd_shuffle_rotate_down(T data, ushort delta) {
   return ::__msl::fetch(data, (__msl_lane_id() + delta) & (::__msl::kLanes - 1));
 }
-// Within each group of `modulo` lanes, lanes shifted in from outside take the filling data: its upper
-// end when moving up, its lower end when moving down.
+// Within each group of `modulo` lanes, lanes shifted in from outside take the filling data: its
+// upper end when moving up, its lower end when moving down.
 __MSL_LANE_TYPE(T)
 __MSL_FN T simd_shuffle_and_fill_up(T data, T filling, ushort delta, ushort modulo = ushort(32)) {
   unsigned lane = __msl_lane_id(), place = lane & (modulo - 1u);
@@ -136,11 +155,13 @@ __MSL_FN T simd_shuffle_and_fill_down(T data, T filling, ushort delta, ushort mo
 // --- Reductions and scans
 #define __MSL_SIMD_FUNCTION(name, operation, function) \
   __MSL_LANE_TYPE(T)                                   \
-  __MSL_FN T name(T data) { return ::__msl::operation<function>(data); }
-#define __MSL_SIMD_LOGIC(name, function)                                                      \
-  template <class T, __MSL_IF(::__msl::is_lane_type<T>&& ::__msl::is_lane_integer<T>)>        \
-  __MSL_FN T name(T data) {                                                                   \
-    return ::__msl::reduce<function>(data);                                                   \
+  __MSL_FN T name(T data) {                            \
+    return ::__msl::operation<function>(data);         \
+  }
+#define __MSL_SIMD_LOGIC(name, function)                                               \
+  template <class T, __MSL_IF(::__msl::is_lane_type<T>&& ::__msl::is_lane_integer<T>)> \
+  __MSL_FN T name(T data) {                                                            \
+    return ::__msl::reduce<function>(data);                                            \
   }
 __MSL_SIMD_FUNCTION(simd_sum, reduce, MSL_FN_SUM)
 __MSL_SIMD_FUNCTION(simd_product, reduce, MSL_FN_PRODUCT)

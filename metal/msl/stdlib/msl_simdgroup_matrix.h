@@ -1,5 +1,5 @@
-// metal_simdgroup_matrix: 8x8 matrices spread over a simdgroup, two neighbouring elements of one row
-// in each lane. Products are computed in float and rounded once to the destination type.
+// metal_simdgroup_matrix: 8x8 matrices spread over a simdgroup, two neighbouring elements of one
+// row in each lane. Products are computed in float and rounded once to the destination type.
 #pragma once
 #pragma clang system_header
 
@@ -29,13 +29,15 @@ namespace metal {
 template <class T, int Columns, int Rows = Columns>
 struct simdgroup_matrix {
   static_assert(Columns == 8 && Rows == 8, "simdgroup_matrix must have 8 columns and 8 rows");
-  static_assert(::__msl::is_matrix_type<T>, "simdgroup_matrix elements must be half, bfloat or float");
+  static_assert(::__msl::is_matrix_type<T>,
+                "simdgroup_matrix elements must be half, bfloat or float");
   using storage_type = vec<T, 2>;
 
   simdgroup_matrix() = default;
   explicit __MSL_FN simdgroup_matrix(T diagonal) {
     ::__msl::MatrixPlace p = ::__msl::matrix_place();
-    elements_ = storage_type(p.row == p.column ? diagonal : T(0), p.row == p.column + 1 ? diagonal : T(0));
+    elements_ =
+        storage_type(p.row == p.column ? diagonal : T(0), p.row == p.column + 1 ? diagonal : T(0));
   }
 
   __MSL_FN storage_type& thread_elements() { return elements_; }
@@ -67,7 +69,8 @@ __MSL_FN void simdgroup_load(simdgroup_matrix<T, C, R>& m, const T* source,
                              bool transpose_matrix = false) {
   ::__msl::MatrixPlace p = ::__msl::matrix_place();
   source += origin.y * elements_per_row + origin.x;
-  ulong across = transpose_matrix ? elements_per_row : 1, down = transpose_matrix ? 1 : elements_per_row;
+  ulong across = transpose_matrix ? elements_per_row : 1,
+        down = transpose_matrix ? 1 : elements_per_row;
   const T* first = source + p.row * down + p.column * across;
   m.thread_elements() = vec<T, 2>(first[0], first[across]);
 }
@@ -77,19 +80,21 @@ __MSL_FN void simdgroup_store(const simdgroup_matrix<T, C, R>& m, T* destination
                               bool transpose_matrix = false) {
   ::__msl::MatrixPlace p = ::__msl::matrix_place();
   destination += origin.y * elements_per_row + origin.x;
-  ulong across = transpose_matrix ? elements_per_row : 1, down = transpose_matrix ? 1 : elements_per_row;
+  ulong across = transpose_matrix ? elements_per_row : 1,
+        down = transpose_matrix ? 1 : elements_per_row;
   T* first = destination + p.row * down + p.column * across;
   first[0] = m.thread_elements().x;
   first[across] = m.thread_elements().y;
 }
 
 template <class D, class A, class B, class C>
-__MSL_FN void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d, const simdgroup_matrix<A, 8, 8>& a,
+__MSL_FN void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d,
+                                            const simdgroup_matrix<A, 8, 8>& a,
                                             const simdgroup_matrix<B, 8, 8>& b,
                                             const simdgroup_matrix<C, 8, 8>& c) {
-  __msl_float2 r = __msl_simd_matrix_fma(
-      ::__msl::to_float2(a.thread_elements()), ::__msl::to_float2(b.thread_elements()),
-      ::__msl::to_float2(c.thread_elements()), 0u);
+  __msl_float2 r = __msl_simd_matrix_fma(::__msl::to_float2(a.thread_elements()),
+                                         ::__msl::to_float2(b.thread_elements()),
+                                         ::__msl::to_float2(c.thread_elements()), 0u);
   d.thread_elements() = vec<D, 2>(D(r.x), D(r.y));
 }
 template <class D, class A, class B>
@@ -105,18 +110,18 @@ __MSL_FN simdgroup_matrix<T, 8, 8> operator*(const simdgroup_matrix<T, 8, 8>& a,
   simdgroup_multiply(d, a, b);
   return d;
 }
-#define __MSL_MATRIX_OPERATOR(op)                                                           \
-  template <class T>                                                                        \
-  __MSL_FN simdgroup_matrix<T, 8, 8> operator op(const simdgroup_matrix<T, 8, 8>& a,        \
-                                                 const simdgroup_matrix<T, 8, 8>& b) {      \
-    simdgroup_matrix<T, 8, 8> d;                                                            \
-    d.thread_elements() = a.thread_elements() op b.thread_elements();                       \
-    return d;                                                                               \
-  }                                                                                         \
-  template <class T>                                                                        \
-  __MSL_FN simdgroup_matrix<T, 8, 8>& operator op##=(simdgroup_matrix<T, 8, 8>& a,          \
-                                                     const simdgroup_matrix<T, 8, 8>& b) {  \
-    return a = a op b;                                                                      \
+#define __MSL_MATRIX_OPERATOR(op)                                                          \
+  template <class T>                                                                       \
+  __MSL_FN simdgroup_matrix<T, 8, 8> operator op(const simdgroup_matrix<T, 8, 8>& a,       \
+                                                 const simdgroup_matrix<T, 8, 8>& b) {     \
+    simdgroup_matrix<T, 8, 8> d;                                                           \
+    d.thread_elements() = a.thread_elements() op b.thread_elements();                      \
+    return d;                                                                              \
+  }                                                                                        \
+  template <class T>                                                                       \
+  __MSL_FN simdgroup_matrix<T, 8, 8>& operator op##=(simdgroup_matrix<T, 8, 8>& a,         \
+                                                     const simdgroup_matrix<T, 8, 8>& b) { \
+    return a = a op b;                                                                     \
   }
 __MSL_MATRIX_OPERATOR(+)
 __MSL_MATRIX_OPERATOR(-)

@@ -12,10 +12,18 @@ enum class mem_flags : uint {
   mem_threadgroup_imageblock = 8,
   mem_object_data = 16,
 };
-__MSL_CONSTEXPR_FN mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(uint(a) | uint(b)); }
-__MSL_CONSTEXPR_FN mem_flags operator&(mem_flags a, mem_flags b) { return mem_flags(uint(a) & uint(b)); }
-__MSL_CONSTEXPR_FN mem_flags operator^(mem_flags a, mem_flags b) { return mem_flags(uint(a) ^ uint(b)); }
-__MSL_CONSTEXPR_FN mem_flags operator~(mem_flags a) { return mem_flags(~uint(a)); }
+__MSL_CONSTEXPR_FN mem_flags operator|(mem_flags a, mem_flags b) {
+  return mem_flags(uint(a) | uint(b));
+}
+__MSL_CONSTEXPR_FN mem_flags operator&(mem_flags a, mem_flags b) {
+  return mem_flags(uint(a) & uint(b));
+}
+__MSL_CONSTEXPR_FN mem_flags operator^(mem_flags a, mem_flags b) {
+  return mem_flags(uint(a) ^ uint(b));
+}
+__MSL_CONSTEXPR_FN mem_flags operator~(mem_flags a) {
+  return mem_flags(~uint(a));
+}
 
 enum memory_order : int {
   memory_order_relaxed = 0,
@@ -37,11 +45,15 @@ enum memory_scope : int {
   memory_scope_simdgroup = 4,
 };
 
-__MSL_FN void threadgroup_barrier(mem_flags flags) { __msl_threadgroup_barrier(uint(flags), 0u); }
+__MSL_FN void threadgroup_barrier(mem_flags flags) {
+  __msl_threadgroup_barrier(uint(flags), 0u);
+}
 __MSL_FN void threadgroup_barrier(mem_flags flags, memory_scope) {
   __msl_threadgroup_barrier(uint(flags), 0u);
 }
-__MSL_FN void simdgroup_barrier(mem_flags flags) { __msl_simdgroup_barrier(uint(flags), 0u); }
+__MSL_FN void simdgroup_barrier(mem_flags flags) {
+  __msl_simdgroup_barrier(uint(flags), 0u);
+}
 __MSL_FN void simdgroup_barrier(mem_flags flags, memory_scope) {
   __msl_simdgroup_barrier(uint(flags), 0u);
 }

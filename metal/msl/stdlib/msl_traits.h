@@ -38,15 +38,15 @@ template <bool condition, class A, class B>
 using conditional_t = typename conditional<condition, A, B>::type;
 
 // A predicate as struct and as variable template.
-#define __MSL_TRAIT(name, ...)                      \
-  template <class T>                                \
-  inline constexpr bool name##_v = __VA_ARGS__;     \
-  template <class T>                                \
+#define __MSL_TRAIT(name, ...)                  \
+  template <class T>                            \
+  inline constexpr bool name##_v = __VA_ARGS__; \
+  template <class T>                            \
   struct name : bool_constant<(__VA_ARGS__)> {};
-#define __MSL_TRAIT2(name, ...)                     \
-  template <class T, class U>                       \
-  inline constexpr bool name##_v = __VA_ARGS__;     \
-  template <class T, class U>                       \
+#define __MSL_TRAIT2(name, ...)                 \
+  template <class T, class U>                   \
+  inline constexpr bool name##_v = __VA_ARGS__; \
+  template <class T, class U>                   \
   struct name : bool_constant<(__VA_ARGS__)> {};
 
 __MSL_TRAIT(is_void, __is_void(T))
@@ -90,12 +90,12 @@ template <class T, class... A>
 struct is_constructible : bool_constant<__is_constructible(T, A...)> {};
 
 // A type transformation as struct and as alias.
-#define __MSL_TRANSFORM(name, ...)   \
-  template <class T>                 \
-  struct name {                      \
-    using type = __VA_ARGS__;        \
-  };                                 \
-  template <class T>                 \
+#define __MSL_TRANSFORM(name, ...) \
+  template <class T>               \
+  struct name {                    \
+    using type = __VA_ARGS__;      \
+  };                               \
+  template <class T>               \
   using name##_t = __VA_ARGS__;
 
 __MSL_TRANSFORM(remove_const, __remove_const(T))
@@ -144,15 +144,15 @@ template <class... T>
 using common_type_t = typename common_type<T...>::type;
 
 template <class T>
-__MSL_CONSTEXPR_FN __remove_reference_t(T) && move(T&& value) {
+__MSL_CONSTEXPR_FN __remove_reference_t(T)&& move(T&& value) {
   return static_cast<__remove_reference_t(T)&&>(value);
 }
 template <class T>
-__MSL_CONSTEXPR_FN T&& forward(__remove_reference_t(T) & value) {
+__MSL_CONSTEXPR_FN T&& forward(__remove_reference_t(T)& value) {
   return static_cast<T&&>(value);
 }
 template <class T>
-__MSL_CONSTEXPR_FN T&& forward(__remove_reference_t(T) && value) {
+__MSL_CONSTEXPR_FN T&& forward(__remove_reference_t(T)&& value) {
   return static_cast<T&&>(value);
 }
 template <class T>

@@ -1,6 +1,6 @@
-// vec<T, 2..4>: named components, swizzles, component-wise operators. Size and alignment as MSL lays
-// them out (three components take the space of four). Classes without a union, so that vectors are
-// usable in constant expressions and come apart into scalars in the optimiser.
+// vec<T, 2..4>: named components, swizzles, component-wise operators. Size and alignment as MSL
+// lays them out (three components take the space of four). Classes without a union, so that vectors
+// are usable in constant expressions and come apart into scalars in the optimiser.
 #pragma once
 #pragma clang system_header
 
@@ -8,8 +8,8 @@
 
 namespace __msl {
 
-// Operators with defined results where C++ has none: shift counts are masked to the operand's width,
-// division by zero gives 0, the smallest value divided by -1 gives itself.
+// Operators with defined results where C++ has none: shift counts are masked to the operand's
+// width, division by zero gives 0, the smallest value divided by -1 gives itself.
 template <class T>
 __MSL_CONSTEXPR_FN T divide(T a, T b) {
   if constexpr (is_float<T>) {
@@ -55,7 +55,7 @@ struct packed_vec;
 #define __MSL_C_CONVERT(c) __msl_static_cast<T>(o.c)
 #define __MSL_C_ADD(c) T(a.c + b.c)
 #define __MSL_C_SUB(c) T(a.c - b.c)
-#define __MSL_C_MUL(c) T(a.c * b.c)
+#define __MSL_C_MUL(c) T(a.c* b.c)
 #define __MSL_C_DIV(c) ::__msl::divide<T>(a.c, b.c)
 #define __MSL_C_REM(c) ::__msl::remainder<T>(a.c, b.c)
 #define __MSL_C_AND(c) T(a.c & b.c)
@@ -69,85 +69,95 @@ struct packed_vec;
 #define __MSL_C_LE(c) a.c <= b.c
 #define __MSL_C_GT(c) a.c > b.c
 #define __MSL_C_GE(c) a.c >= b.c
-#define __MSL_C_LAND(c) a.c && b.c
+#define __MSL_C_LAND(c) a.c&& b.c
 #define __MSL_C_LOR(c) a.c || b.c
 #define __MSL_C_NEG(c) T(-a.c)
 #define __MSL_C_NOT(c) T(~a.c)
 #define __MSL_C_LNOT(c) !a.c
 
 // Hidden friends: found for vectors only, and a scalar on either side converts to a vector.
-#define __MSL_VEC_ARITHMETIC(N, op, E)                                          \
-  friend __MSL_MEMBER vec operator op(const vec& a, const vec& b) {             \
-    return vec(__MSL_EACH_##N(E));                                              \
-  }                                                                             \
-  __MSL_MEMBER vec& operator op##=(const vec& o) { return *this = *this op o; }
-#define __MSL_VEC_INTEGER(N, op, E)                                             \
-  template <class U = T, __MSL_IF(::__msl::is_integer<U>)>                      \
-  friend __MSL_MEMBER vec operator op(const vec& a, const vec& b) {             \
-    return vec(__MSL_EACH_##N(E));                                              \
-  }                                                                             \
-  template <class U = T, __MSL_IF(::__msl::is_integer<U>)>                      \
-  __MSL_MEMBER vec& operator op##=(const vec& o) {                              \
-    return *this = *this op o;                                                  \
+#define __MSL_VEC_ARITHMETIC(N, op, E)                              \
+  friend __MSL_MEMBER vec operator op(const vec& a, const vec& b) { \
+    return vec(__MSL_EACH_##N(E));                                  \
+  }                                                                 \
+  __MSL_MEMBER vec& operator op##=(const vec & o) {                 \
+    return *this = *this op o;                                      \
   }
-#define __MSL_VEC_COMPARE(N, op, E)                                             \
-  friend __MSL_MEMBER vec<bool, N> operator op(const vec& a, const vec& b) {    \
-    return vec<bool, N>(__MSL_EACH_##N(E));                                     \
+#define __MSL_VEC_INTEGER(N, op, E)                                 \
+  template <class U = T, __MSL_IF(::__msl::is_integer<U>)>          \
+  friend __MSL_MEMBER vec operator op(const vec& a, const vec& b) { \
+    return vec(__MSL_EACH_##N(E));                                  \
+  }                                                                 \
+  template <class U = T, __MSL_IF(::__msl::is_integer<U>)>          \
+  __MSL_MEMBER vec& operator op##=(const vec & o) {                 \
+    return *this = *this op o;                                      \
   }
-
-#define __MSL_VEC_OPERATORS(N)                                                                    \
-  __MSL_VEC_ARITHMETIC(N, +, __MSL_C_ADD)                                                         \
-  __MSL_VEC_ARITHMETIC(N, -, __MSL_C_SUB)                                                         \
-  __MSL_VEC_ARITHMETIC(N, *, __MSL_C_MUL)                                                         \
-  __MSL_VEC_ARITHMETIC(N, /, __MSL_C_DIV)                                                         \
-  __MSL_VEC_INTEGER(N, %, __MSL_C_REM)                                                            \
-  __MSL_VEC_INTEGER(N, &, __MSL_C_AND)                                                            \
-  __MSL_VEC_INTEGER(N, |, __MSL_C_OR)                                                             \
-  __MSL_VEC_INTEGER(N, ^, __MSL_C_XOR)                                                            \
-  __MSL_VEC_INTEGER(N, <<, __MSL_C_SHL)                                                           \
-  __MSL_VEC_INTEGER(N, >>, __MSL_C_SHR)                                                           \
-  __MSL_VEC_COMPARE(N, ==, __MSL_C_EQ)                                                            \
-  __MSL_VEC_COMPARE(N, !=, __MSL_C_NE)                                                            \
-  __MSL_VEC_COMPARE(N, <, __MSL_C_LT)                                                             \
-  __MSL_VEC_COMPARE(N, <=, __MSL_C_LE)                                                            \
-  __MSL_VEC_COMPARE(N, >, __MSL_C_GT)                                                             \
-  __MSL_VEC_COMPARE(N, >=, __MSL_C_GE)                                                            \
-  __MSL_VEC_COMPARE(N, &&, __MSL_C_LAND)                                                          \
-  __MSL_VEC_COMPARE(N, ||, __MSL_C_LOR)                                                           \
-  friend __MSL_MEMBER vec operator+(const vec& a) { return a; }                                   \
-  friend __MSL_MEMBER vec operator-(const vec& a) { return vec(__MSL_EACH_##N(__MSL_C_NEG)); }    \
-  friend __MSL_MEMBER vec<bool, N> operator!(const vec& a) {                                      \
-    return vec<bool, N>(__MSL_EACH_##N(__MSL_C_LNOT));                                            \
-  }                                                                                               \
-  template <class U = T, __MSL_IF(::__msl::is_integer<U>)>                                        \
-  friend __MSL_MEMBER vec operator~(const vec& a) {                                               \
-    return vec(__MSL_EACH_##N(__MSL_C_NOT));                                                      \
-  }                                                                                               \
-  __MSL_MEMBER vec& operator++() { return *this = *this + vec(T(1)); }                            \
-  __MSL_MEMBER vec& operator--() { return *this = *this - vec(T(1)); }                            \
-  __MSL_MEMBER vec operator++(int) {                                                              \
-    vec before = *this;                                                                           \
-    ++*this;                                                                                      \
-    return before;                                                                                \
-  }                                                                                               \
-  __MSL_MEMBER vec operator--(int) {                                                              \
-    vec before = *this;                                                                           \
-    --*this;                                                                                      \
-    return before;                                                                                \
+#define __MSL_VEC_COMPARE(N, op, E)                                            \
+  friend __MSL_MEMBER vec<bool, N> operator op(const vec & a, const vec & b) { \
+    return vec<bool, N>(__MSL_EACH_##N(E));                                    \
   }
 
-// The components of a vector, under all their names; what vec and packed_vec share. Indexing walks them
-// in memory, except while the compiler evaluates a constant.
+#define __MSL_VEC_OPERATORS(N)                               \
+  __MSL_VEC_ARITHMETIC(N, +, __MSL_C_ADD)                    \
+  __MSL_VEC_ARITHMETIC(N, -, __MSL_C_SUB)                    \
+  __MSL_VEC_ARITHMETIC(N, *, __MSL_C_MUL)                    \
+  __MSL_VEC_ARITHMETIC(N, /, __MSL_C_DIV)                    \
+  __MSL_VEC_INTEGER(N, %, __MSL_C_REM)                       \
+  __MSL_VEC_INTEGER(N, &, __MSL_C_AND)                       \
+  __MSL_VEC_INTEGER(N, |, __MSL_C_OR)                        \
+  __MSL_VEC_INTEGER(N, ^, __MSL_C_XOR)                       \
+  __MSL_VEC_INTEGER(N, <<, __MSL_C_SHL)                      \
+  __MSL_VEC_INTEGER(N, >>, __MSL_C_SHR)                      \
+  __MSL_VEC_COMPARE(N, ==, __MSL_C_EQ)                       \
+  __MSL_VEC_COMPARE(N, !=, __MSL_C_NE)                       \
+  __MSL_VEC_COMPARE(N, <, __MSL_C_LT)                        \
+  __MSL_VEC_COMPARE(N, <=, __MSL_C_LE)                       \
+  __MSL_VEC_COMPARE(N, >, __MSL_C_GT)                        \
+  __MSL_VEC_COMPARE(N, >=, __MSL_C_GE)                       \
+  __MSL_VEC_COMPARE(N, &&, __MSL_C_LAND)                     \
+  __MSL_VEC_COMPARE(N, ||, __MSL_C_LOR)                      \
+  friend __MSL_MEMBER vec operator+(const vec& a) {          \
+    return a;                                                \
+  }                                                          \
+  friend __MSL_MEMBER vec operator-(const vec& a) {          \
+    return vec(__MSL_EACH_##N(__MSL_C_NEG));                 \
+  }                                                          \
+  friend __MSL_MEMBER vec<bool, N> operator!(const vec& a) { \
+    return vec<bool, N>(__MSL_EACH_##N(__MSL_C_LNOT));       \
+  }                                                          \
+  template <class U = T, __MSL_IF(::__msl::is_integer<U>)>   \
+  friend __MSL_MEMBER vec operator~(const vec& a) {          \
+    return vec(__MSL_EACH_##N(__MSL_C_NOT));                 \
+  }                                                          \
+  __MSL_MEMBER vec& operator++() {                           \
+    return *this = *this + vec(T(1));                        \
+  }                                                          \
+  __MSL_MEMBER vec& operator--() {                           \
+    return *this = *this - vec(T(1));                        \
+  }                                                          \
+  __MSL_MEMBER vec operator++(int) {                         \
+    vec before = *this;                                      \
+    ++*this;                                                 \
+    return before;                                           \
+  }                                                          \
+  __MSL_MEMBER vec operator--(int) {                         \
+    vec before = *this;                                      \
+    --*this;                                                 \
+    return before;                                           \
+  }
+
+// The components of a vector, under all their names; what vec and packed_vec share. Indexing walks
+// them in memory, except while the compiler evaluates a constant.
 template <class T, int N>
 struct __msl_components;
-#define __MSL_COMPONENTS(N, pick)                                  \
-  __msl_components() = default;                                    \
-  __MSL_MEMBER T& operator[](size_t i) {                           \
-    return __builtin_is_constant_evaluated() ? (pick) : (&x)[i];   \
-  }                                                                \
-  __MSL_MEMBER const T& operator[](size_t i) const {               \
-    return __builtin_is_constant_evaluated() ? (pick) : (&x)[i];   \
-  }                                                                \
+#define __MSL_COMPONENTS(N, pick)                                \
+  __msl_components() = default;                                  \
+  __MSL_MEMBER T& operator[](size_t i) {                         \
+    return __builtin_is_constant_evaluated() ? (pick) : (&x)[i]; \
+  }                                                              \
+  __MSL_MEMBER const T& operator[](size_t i) const {             \
+    return __builtin_is_constant_evaluated() ? (pick) : (&x)[i]; \
+  }                                                              \
   __MSL_COLOURS_##N __MSL_SWIZZLES_##N
 template <class T>
 struct __msl_components<T, 2> {
@@ -169,12 +179,12 @@ struct __msl_components<T, 4> {
 };
 
 // What all sizes share: default and converting constructors, operators.
-#define __MSL_VEC_SHARED(N)                                                                    \
-  vec() = default;                                                                             \
-  template <class U>                                                                           \
-  explicit __MSL_MEMBER vec(const vec<U, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {}      \
-  __MSL_MEMBER vec(const packed_vec<T, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {}        \
-  template <class U>                                                                           \
+#define __MSL_VEC_SHARED(N)                                                                      \
+  vec() = default;                                                                               \
+  template <class U>                                                                             \
+  explicit __MSL_MEMBER vec(const vec<U, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {}        \
+  __MSL_MEMBER vec(const packed_vec<T, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {}          \
+  template <class U>                                                                             \
   explicit __MSL_MEMBER vec(const packed_vec<U, N>& o) : vec(__MSL_EACH_##N(__MSL_C_CONVERT)) {} \
   __MSL_VEC_OPERATORS(N)
 
@@ -201,8 +211,9 @@ struct alignas(4 * sizeof(T)) vec<T, 3> : __msl_components<T, 3> {
   __MSL_MEMBER vec(T x, T y, T z) : Base(x, y, z) {}
   __MSL_SCALARS1(S)
   __MSL_MEMBER vec(S s) : Base(__MSL_TO(s), __MSL_TO(s), __MSL_TO(s)) {}
-  template <class A, class B, class C,
-            __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>)>
+  template <
+      class A, class B, class C,
+      __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>)>
   __MSL_MEMBER vec(A x, B y, C z) : Base(__MSL_TO(x), __MSL_TO(y), __MSL_TO(z)) {}
   __MSL_SCALARS2(A, B)
   __MSL_MEMBER vec(A x, B y) : Base(__MSL_TO(x), __MSL_TO(y), T(0)) {}
@@ -220,11 +231,12 @@ struct alignas(4 * sizeof(T)) vec<T, 4> : __msl_components<T, 4> {
   __MSL_SCALARS1(S)
   __MSL_MEMBER vec(S s) : Base(__MSL_TO(s), __MSL_TO(s), __MSL_TO(s), __MSL_TO(s)) {}
   template <class A, class B, class C, class D,
-            __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>&&
-                         ::__msl::is_component<D>)>
+            __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<
+                     C>&& ::__msl::is_component<D>)>
   __MSL_MEMBER vec(A x, B y, C z, D w) : Base(__MSL_TO(x), __MSL_TO(y), __MSL_TO(z), __MSL_TO(w)) {}
-  template <class A, class B, class C,
-            __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>)>
+  template <
+      class A, class B, class C,
+      __MSL_IF(::__msl::is_component<A>&& ::__msl::is_component<B>&& ::__msl::is_component<C>)>
   __MSL_MEMBER vec(A x, B y, C z) : Base(__MSL_TO(x), __MSL_TO(y), __MSL_TO(z), T(0)) {}
   __MSL_SCALARS2(A, B)
   __MSL_MEMBER vec(A x, B y) : Base(__MSL_TO(x), __MSL_TO(y), T(0), T(0)) {}
@@ -250,9 +262,12 @@ namespace __msl {
 template <int N, class F>
 __MSL_CONSTEXPR_FN auto generate(F f) {
   using R = metal::vec<decltype(f(0)), N>;
-  if constexpr (N == 2) return R(f(0), f(1));
-  else if constexpr (N == 3) return R(f(0), f(1), f(2));
-  else return R(f(0), f(1), f(2), f(3));
+  if constexpr (N == 2)
+    return R(f(0), f(1));
+  else if constexpr (N == 3)
+    return R(f(0), f(1), f(2));
+  else
+    return R(f(0), f(1), f(2), f(3));
 }
 
 template <class T>

@@ -35,7 +35,8 @@ struct Gpu {
   // Runs 64 threads with buffers 0 and 1 bound and the others made resident.
   void run(const char* entry, MTL::Buffer* zero, MTL::Buffer* one, std::vector<MTL::Buffer*> used) {
     NS::Error* error = nullptr;
-    auto function = NS::TransferPtr(library.library->newFunction(NS::String::string(entry, NS::UTF8StringEncoding)));
+    auto function = NS::TransferPtr(
+        library.library->newFunction(NS::String::string(entry, NS::UTF8StringEncoding)));
     ASSERT_TRUE(function);
     auto pipeline = NS::TransferPtr(device()->newComputePipelineState(function.get(), &error));
     ASSERT_TRUE(pipeline) << error->localizedDescription()->utf8String();
@@ -44,7 +45,8 @@ struct Gpu {
     encoder->setComputePipelineState(pipeline.get());
     if (zero) encoder->setBuffer(zero, 0, 0);
     encoder->setBuffer(one, 0, 1);
-    for (MTL::Buffer* each : used) encoder->useResource(each, MTL::ResourceUsageRead | MTL::ResourceUsageWrite);
+    for (MTL::Buffer* each : used)
+      encoder->useResource(each, MTL::ResourceUsageRead | MTL::ResourceUsageWrite);
     encoder->dispatchThreads(MTL::Size(64, 1, 1), MTL::Size(32, 1, 1));
     encoder->endEncoding();
     commands->commit();
@@ -56,7 +58,8 @@ struct Gpu {
 TEST(ArgumentBuffers, PointersInConstantStruct) {
   Gpu gpu;
   ASSERT_TRUE(gpu.library.library) << gpu.library.error;
-  auto out = gpu.buffer(64 * 4), values = gpu.buffer(64 * 4), factor = gpu.buffer(4), arguments = gpu.buffer(24);
+  auto out = gpu.buffer(64 * 4), values = gpu.buffer(64 * 4), factor = gpu.buffer(4),
+       arguments = gpu.buffer(24);
   for (int i = 0; i < 64; ++i) static_cast<float*>(values->contents())[i] = float(i);
   *static_cast<uint32_t*>(factor->contents()) = 3;
   auto* words = static_cast<uint64_t*>(arguments->contents());

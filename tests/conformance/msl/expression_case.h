@@ -1,5 +1,5 @@
-// Cases that are one expression, evaluated for 64 inputs. All expressions of a table share one kernel:
-// the compiler's start-up would otherwise dominate.
+// Cases that are one expression, evaluated for 64 inputs. All expressions of a table share one
+// kernel: the compiler's start-up would otherwise dominate.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,19 +35,24 @@ In input(Domain domain, int index);
 
 struct ExpressionCase {
   const char* name;
-  const char* msl;                          // an expression of type `type`
-  std::function<double(const In&)> host;    // its exact value; integers fit in double
-  double ulp = 0;                           // 0: equal after rounding to the type
+  const char* msl;                        // an expression of type `type`
+  std::function<double(const In&)> host;  // its exact value; integers fit in double
+  double ulp = 0;                         // 0: equal after rounding to the type
   Type type = Type::kFloat;
   Domain domain = Domain::kModerate;
 };
-inline void PrintTo(const ExpressionCase& c, std::ostream* out) { *out << c.name << ": " << c.msl; }
+inline void PrintTo(const ExpressionCase& c, std::ostream* out) {
+  *out << c.name << ": " << c.msl;
+}
 
 // A table with the text it needs; computed on first use.
 class ExpressionTable {
  public:
-  ExpressionTable(std::vector<ExpressionCase> cases, std::string declarations = "", Options options = {})
-      : cases_(std::move(cases)), declarations_(std::move(declarations)), options_(std::move(options)) {}
+  ExpressionTable(std::vector<ExpressionCase> cases, std::string declarations = "",
+                  Options options = {})
+      : cases_(std::move(cases)),
+        declarations_(std::move(declarations)),
+        options_(std::move(options)) {}
   const std::vector<ExpressionCase>& cases() const { return cases_; }
   void check(const ExpressionCase& c);
 
@@ -71,9 +76,11 @@ struct CaseName {
 };
 
 // Defines a suite from a function that returns the table.
-#define MSL_EXPRESSIONS(Suite, table)                                                     \
-  class Suite : public testing::TestWithParam<msl_test::ExpressionCase> {};               \
-  TEST_P(Suite, Check) { table().check(GetParam()); }                                     \
+#define MSL_EXPRESSIONS(Suite, table)                                       \
+  class Suite : public testing::TestWithParam<msl_test::ExpressionCase> {}; \
+  TEST_P(Suite, Check) {                                                    \
+    table().check(GetParam());                                              \
+  }                                                                         \
   INSTANTIATE_TEST_SUITE_P(Msl, Suite, testing::ValuesIn(table().cases()), msl_test::CaseName())
 
 }  // namespace msl_test

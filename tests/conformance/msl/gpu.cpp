@@ -19,7 +19,8 @@ struct Pool {
   NS::SharedPtr<NS::AutoreleasePool> pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
 };
 
-NS::SharedPtr<MTL::ComputePipelineState> make_pipeline(MTL::Library* library, const std::string& entry,
+NS::SharedPtr<MTL::ComputePipelineState> make_pipeline(MTL::Library* library,
+                                                       const std::string& entry,
                                                        const Launch& launch, std::string& error) {
   NS::Error* failure = nullptr;
   NS::SharedPtr<MTL::Function> function;
@@ -28,7 +29,8 @@ NS::SharedPtr<MTL::ComputePipelineState> make_pipeline(MTL::Library* library, co
     if (!function) error = "no function " + entry;
   } else {
     auto values = NS::TransferPtr(MTL::FunctionConstantValues::alloc()->init());
-    for (const Constant& c : launch.constants) values->setConstantValue(&c.value, c.type, text(c.name));
+    for (const Constant& c : launch.constants)
+      values->setConstantValue(&c.value, c.type, text(c.name));
     function = NS::TransferPtr(library->newFunction(text(entry), values.get(), &failure));
     if (!function) error = "function " + entry + ": " + reason(failure);
   }
@@ -55,7 +57,8 @@ Library compile(const std::string& source, const Options& options) {
       names.push_back(text(name));
       values.push_back(text(value));
     }
-    settings->setPreprocessorMacros(NS::Dictionary::dictionary(values.data(), names.data(), names.size()));
+    settings->setPreprocessorMacros(
+        NS::Dictionary::dictionary(values.data(), names.data(), names.size()));
   }
   NS::Error* error = nullptr;
   Library result;
@@ -83,8 +86,10 @@ std::string run(MTL::Library* library, const std::string& entry, const Launch& l
   }
   for (size_t i = 0; i < launch.threadgroup_bytes.size(); ++i)
     encoder->setThreadgroupMemoryLength(launch.threadgroup_bytes[i], i);
-  if (launch.by_groups) encoder->dispatchThreadgroups(launch.grid, launch.group);
-  else encoder->dispatchThreads(launch.grid, launch.group);
+  if (launch.by_groups)
+    encoder->dispatchThreadgroups(launch.grid, launch.group);
+  else
+    encoder->dispatchThreads(launch.grid, launch.group);
   encoder->endEncoding();
   commands->commit();
   commands->waitUntilCompleted();

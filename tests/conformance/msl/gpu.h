@@ -30,7 +30,8 @@ struct Launch {
   MTL::Size group = MTL::Size(64, 1, 1);
   bool by_groups = false;
   std::vector<Constant> constants;
-  std::vector<uint32_t> threadgroup_bytes;  // lengths for [[threadgroup(0)]], [[threadgroup(1)]], ...
+  std::vector<uint32_t>
+      threadgroup_bytes;  // lengths for [[threadgroup(0)]], [[threadgroup(1)]], ...
 };
 
 // A compiled library, or the compiler's message.

@@ -7,8 +7,12 @@ constexpr size_t kInputWords = 4096, kScratchWords = 256;
 }
 
 // Small whole numbers in floats keep sums exact whatever the order.
-float float_input(size_t index) { return static_cast<float>((index * 37 + 11) % 101) - 50.0f; }
-uint32_t uint_input(size_t index) { return static_cast<uint32_t>((index * 73 + 5) % 251); }
+float float_input(size_t index) {
+  return static_cast<float>((index * 37 + 11) % 101) - 50.0f;
+}
+uint32_t uint_input(size_t index) {
+  return static_cast<uint32_t>((index * 73 + 5) % 251);
+}
 
 void KernelTable::check(const KernelCase& c) {
   if (!compiled_) {
@@ -30,11 +34,15 @@ void KernelTable::check(const KernelCase& c) {
     const double expected = c.expected(i);
     const uint32_t bits = buffers[c.result_buffer][i];
     if (std::isnan(expected)) continue;
-    const double got = c.type == Type::kInt ? double(int32_t(bits)) : c.type == Type::kUint ? double(bits) : double(as_float(bits));
+    const double got = c.type == Type::kInt    ? double(int32_t(bits))
+                       : c.type == Type::kUint ? double(bits)
+                                               : double(as_float(bits));
     const bool whole = c.type == Type::kInt || c.type == Type::kUint;
-    const double distance = whole ? (got == expected ? 0 : 1e9) : distance_ulp(got, expected, c.type);
-    ASSERT_LE(distance, c.ulp) << "result " << i << " is " << got << " (" << std::hex << bits << std::dec
-                               << "), expected " << expected << "\n" << c.msl;
+    const double distance =
+        whole ? (got == expected ? 0 : 1e9) : distance_ulp(got, expected, c.type);
+    ASSERT_LE(distance, c.ulp) << "result " << i << " is " << got << " (" << std::hex << bits
+                               << std::dec << "), expected " << expected << "\n"
+                               << c.msl;
   }
 }
 

@@ -23,7 +23,8 @@ inline Format format_of(Type type) {
 // The distance between neighbours around x.
 inline double spacing(double x, Type type) {
   const Format f = format_of(type);
-  const int e = x == 0 || !std::isfinite(x) ? f.min_exponent : std::max(std::ilogb(x), f.min_exponent);
+  const int e =
+      x == 0 || !std::isfinite(x) ? f.min_exponent : std::max(std::ilogb(x), f.min_exponent);
   return std::ldexp(1.0, e - f.mantissa);
 }
 
@@ -35,8 +36,8 @@ inline double rounded(double x, Type type) {
   return std::fabs(r) > format_of(type).largest ? std::copysign(INFINITY, x) : r;
 }
 
-// How far `got` is from the exact value, in units of the last place. Equal infinities and any two NaNs
-// are at distance zero.
+// How far `got` is from the exact value, in units of the last place. Equal infinities and any two
+// NaNs are at distance zero.
 inline double distance_ulp(double got, double exact, Type type) {
   if (std::isnan(exact) || std::isnan(got))
     return std::isnan(exact) && std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
@@ -45,7 +46,8 @@ inline double distance_ulp(double got, double exact, Type type) {
   if (std::isinf(got) || std::isinf(nearest)) {
     // The largest number and infinity are neighbours.
     const double largest = format_of(type).largest;
-    const bool neighbours = std::signbit(got) == std::signbit(nearest) && std::fabs(got) >= largest * 0.999 &&
+    const bool neighbours = std::signbit(got) == std::signbit(nearest) &&
+                            std::fabs(got) >= largest * 0.999 &&
                             std::fabs(nearest) >= largest * 0.999;
     return neighbours ? 1 : std::numeric_limits<double>::infinity();
   }

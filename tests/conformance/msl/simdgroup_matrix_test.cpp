@@ -1,12 +1,17 @@
-// simdgroup_matrix 8x8 for half, bfloat and float. Inputs are small whole numbers: results are exact.
+// simdgroup_matrix 8x8 for half, bfloat and float. Inputs are small whole numbers: results are
+// exact.
 #include "tests/conformance/msl/kernel_case.h"
 
 namespace {
 
 using namespace msl_test;
 
-double a(size_t row, size_t column) { return double((row * 3 + column * 5) % 7) - 3; }
-double b(size_t row, size_t column) { return double((row * 2 + column * 7) % 5) - 2; }
+double a(size_t row, size_t column) {
+  return double((row * 3 + column * 5) % 7) - 3;
+}
+double b(size_t row, size_t column) {
+  return double((row * 2 + column * 7) % 5) - 2;
+}
 double product(size_t row, size_t column) {
   double s = 0;
   for (size_t k = 0; k < 8; ++k) s += a(row, k) * b(k, column);
@@ -26,10 +31,13 @@ template <typename T> void show(threadgroup T* C, device float* out, uint lane) 
   for (uint k = lane; k < 64; k += 32) out[k] = float(C[k]);
 }
 )";
-#define KERNEL(name, T, body)                                                                             \
-  "kernel void " name "(device float* out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {"      \
-  " threadgroup " T " A[64], B[64], C[64]; fill(A, B, lane); simdgroup_matrix<" T ", 8, 8> ma, mb, mc;"   \
-  " simdgroup_load(ma, A, 8); simdgroup_load(mb, B, 8); " body " simdgroup_store(mc, C, 8); show(C, out, lane); }"
+#define KERNEL(name, T, body)                                                     \
+  "kernel void " name                                                             \
+  "(device float* out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {"  \
+  " threadgroup " T " A[64], B[64], C[64]; fill(A, B, lane); simdgroup_matrix<" T \
+  ", 8, 8> ma, mb, mc;"                                                           \
+  " simdgroup_load(ma, A, 8); simdgroup_load(mb, B, 8); " body                    \
+  " simdgroup_store(mc, C, 8); show(C, out, lane); }"
 
 const Launch kOne = {.grid = MTL::Size(32, 1, 1), .group = MTL::Size(32, 1, 1)};
 KernelCase matrix_case(const char* name, const char* msl, double (*expected)(size_t, size_t)) {
@@ -37,60 +45,120 @@ KernelCase matrix_case(const char* name, const char* msl, double (*expected)(siz
 }
 
 KernelTable& table() {
-  static KernelTable table({
-      matrix_case("multiply_float", KERNEL("multiply_float", "float", "simdgroup_multiply(mc, ma, mb);"), product),
-      matrix_case("multiply_half", KERNEL("multiply_half", "half", "simdgroup_multiply(mc, ma, mb);"), product),
-      matrix_case("multiply_bfloat", KERNEL("multiply_bfloat", "bfloat", "simdgroup_multiply(mc, ma, mb);"), product),
-      matrix_case("accumulate_float", KERNEL("accumulate_float", "float", "simdgroup_multiply_accumulate(mc, ma, mb, ma);"),
-                  [](size_t r, size_t c) { return product(r, c) + a(r, c); }),
-      matrix_case("accumulate_half", KERNEL("accumulate_half", "half", "simdgroup_multiply_accumulate(mc, ma, mb, ma);"),
-                  [](size_t r, size_t c) { return product(r, c) + a(r, c); }),
-      matrix_case("accumulate_in_place",
-                  KERNEL("accumulate_in_place", "float", "mc = make_filled_simdgroup_matrix<float, 8, 8>(1.0f); for (int k = 0; k < 3; ++k) simdgroup_multiply_accumulate(mc, ma, mb, mc);"),
-                  [](size_t r, size_t c) { return 1 + 3 * product(r, c); }),
-      matrix_case("half_into_float",
-                  "kernel void half_into_float(device float* out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) { threadgroup half A[64], B[64]; threadgroup float C[64];"
-                  " fill(A, B, lane); simdgroup_half8x8 ma, mb; simdgroup_float8x8 mc = make_filled_simdgroup_matrix<float, 8>(0.f); simdgroup_load(ma, A, 8); simdgroup_load(mb, B, 8);"
-                  " simdgroup_multiply_accumulate(mc, ma, mb, mc); simdgroup_store(mc, C, 8); show(C, out, lane); }",
-                  product),
-      matrix_case("operator_times", KERNEL("operator_times", "float", "mc = ma * mb;"), product),
-      matrix_case("copy", KERNEL("copy", "float", "mc = ma;"), a),
-      matrix_case("filled", KERNEL("filled", "half", "mc = make_filled_simdgroup_matrix<half, 8, 8>(2.5h);"), [](size_t, size_t) { return 2.5; }),
-      matrix_case("diagonal", KERNEL("diagonal", "float", "mc = simdgroup_float8x8(3.0f);"), [](size_t r, size_t c) { return r == c ? 3.0 : 0.0; }),
-      matrix_case("load_transposed", KERNEL("load_transposed", "float", "simdgroup_load(mc, A, 8, ulong2(0, 0), true);"), [](size_t r, size_t c) { return a(c, r); }),
-      matrix_case("load_transposed_scalar_origin", KERNEL("load_transposed_scalar_origin", "half", "simdgroup_load(mc, A, 8, 0, true);"), [](size_t r, size_t c) { return a(c, r); }),
-      matrix_case("store_transposed",
-                  KERNEL("store_transposed", "float", "threadgroup float D[64]; simdgroup_store(ma, D, 8, ulong2(0, 0), true); simdgroup_barrier(mem_flags::mem_threadgroup); simdgroup_load(mc, D, 8);"),
-                  [](size_t r, size_t c) { return a(c, r); }),
-      matrix_case("product_with_transpose", KERNEL("product_with_transpose", "float", "simdgroup_float8x8 t; simdgroup_load(t, B, 8, ulong2(0, 0), true); simdgroup_multiply(mc, ma, t);"),
-                  [](size_t r, size_t c) { double s = 0; for (size_t k = 0; k < 8; ++k) s += a(r, k) * b(c, k); return s; }),
-      matrix_case("thread_elements_layout",
-                  KERNEL("thread_elements_layout", "float",
-                         "uint row = (lane >> 4) * 4 + ((lane >> 1) & 3), col = ((lane >> 3) & 1) * 4 + (lane & 1) * 2;"
-                         " mc.thread_elements()[0] = float(row * 10 + col); mc.thread_elements()[1] = float(row * 10 + col + 1);"),
-                  [](size_t r, size_t c) { return double(r * 10 + c); }),
-      matrix_case("thread_elements_read", KERNEL("thread_elements_read", "float", "mc = ma; mc.thread_elements() = ma.thread_elements() * 2.0f + float2(1);"),
-                  [](size_t r, size_t c) { return 2 * a(r, c) + 1; }),
-      {"origin_and_stride",
-       "kernel void origin_and_stride(device float* out [[buffer(0)]], const device float* f [[buffer(1)]]) { simdgroup_float8x8 m; simdgroup_load(m, f, 20, ulong2(3, 2)); simdgroup_store(m, out, 8); }",
-       64, [](size_t i) { return double(float_input((i / 8 + 2) * 20 + 3 + i % 8)); }, kOne, Type::kFloat},
-      {"store_origin_and_stride",
-       "kernel void store_origin_and_stride(device float* out [[buffer(0)]], const device float* f [[buffer(1)]]) { simdgroup_float8x8 m; simdgroup_load(m, f, 8); simdgroup_store(m, out, 16, ulong2(4, 1)); }",
-       160, [](size_t i) {
-         const size_t row = i / 16, column = i % 16;
-         return row >= 1 && row < 9 && column >= 4 && column < 12 ? double(float_input((row - 1) * 8 + column - 4)) : kAny;
-       }, kOne, Type::kFloat},
-      {"matmul_16x16x16",
-       "kernel void matmul_16x16x16(device float* out [[buffer(0)]], const device float* f [[buffer(1)]], uint s [[simdgroup_index_in_threadgroup]]) {"
-       " uint row = s / 2 * 8, col = s % 2 * 8; simdgroup_float8x8 acc(0), x, y; for (uint k = 0; k < 16; k += 8) {"
-       " simdgroup_load(x, f + row * 16 + k, 16); simdgroup_load(y, f + 256 + k * 16 + col, 16); simdgroup_multiply_accumulate(acc, x, y, acc); }"
-       " simdgroup_store(acc, out + row * 16 + col, 16); }",
-       256, [](size_t i) {
-         double s = 0;
-         for (size_t k = 0; k < 16; ++k) s += double(float_input(i / 16 * 16 + k)) * float_input(256 + k * 16 + i % 16);
-         return s;
-       }, {.grid = MTL::Size(128, 1, 1), .group = MTL::Size(128, 1, 1)}, Type::kFloat},
-  }, kDeclarations);
+  static KernelTable table(
+      {
+          matrix_case("multiply_float",
+                      KERNEL("multiply_float", "float", "simdgroup_multiply(mc, ma, mb);"),
+                      product),
+          matrix_case("multiply_half",
+                      KERNEL("multiply_half", "half", "simdgroup_multiply(mc, ma, mb);"), product),
+          matrix_case("multiply_bfloat",
+                      KERNEL("multiply_bfloat", "bfloat", "simdgroup_multiply(mc, ma, mb);"),
+                      product),
+          matrix_case(
+              "accumulate_float",
+              KERNEL("accumulate_float", "float", "simdgroup_multiply_accumulate(mc, ma, mb, ma);"),
+              [](size_t r, size_t c) { return product(r, c) + a(r, c); }),
+          matrix_case(
+              "accumulate_half",
+              KERNEL("accumulate_half", "half", "simdgroup_multiply_accumulate(mc, ma, mb, ma);"),
+              [](size_t r, size_t c) { return product(r, c) + a(r, c); }),
+          matrix_case("accumulate_in_place",
+                      KERNEL("accumulate_in_place", "float",
+                             "mc = make_filled_simdgroup_matrix<float, 8, 8>(1.0f); for (int k = "
+                             "0; k < 3; ++k) simdgroup_multiply_accumulate(mc, ma, mb, mc);"),
+                      [](size_t r, size_t c) { return 1 + 3 * product(r, c); }),
+          matrix_case("half_into_float",
+                      "kernel void half_into_float(device float* out [[buffer(0)]], uint lane "
+                      "[[thread_index_in_simdgroup]]) { threadgroup half A[64], B[64]; threadgroup "
+                      "float C[64];"
+                      " fill(A, B, lane); simdgroup_half8x8 ma, mb; simdgroup_float8x8 mc = "
+                      "make_filled_simdgroup_matrix<float, 8>(0.f); simdgroup_load(ma, A, 8); "
+                      "simdgroup_load(mb, B, 8);"
+                      " simdgroup_multiply_accumulate(mc, ma, mb, mc); simdgroup_store(mc, C, 8); "
+                      "show(C, out, lane); }",
+                      product),
+          matrix_case("operator_times", KERNEL("operator_times", "float", "mc = ma * mb;"),
+                      product),
+          matrix_case("copy", KERNEL("copy", "float", "mc = ma;"), a),
+          matrix_case(
+              "filled",
+              KERNEL("filled", "half", "mc = make_filled_simdgroup_matrix<half, 8, 8>(2.5h);"),
+              [](size_t, size_t) { return 2.5; }),
+          matrix_case("diagonal", KERNEL("diagonal", "float", "mc = simdgroup_float8x8(3.0f);"),
+                      [](size_t r, size_t c) { return r == c ? 3.0 : 0.0; }),
+          matrix_case(
+              "load_transposed",
+              KERNEL("load_transposed", "float", "simdgroup_load(mc, A, 8, ulong2(0, 0), true);"),
+              [](size_t r, size_t c) { return a(c, r); }),
+          matrix_case(
+              "load_transposed_scalar_origin",
+              KERNEL("load_transposed_scalar_origin", "half", "simdgroup_load(mc, A, 8, 0, true);"),
+              [](size_t r, size_t c) { return a(c, r); }),
+          matrix_case(
+              "store_transposed",
+              KERNEL("store_transposed", "float",
+                     "threadgroup float D[64]; simdgroup_store(ma, D, 8, ulong2(0, 0), true); "
+                     "simdgroup_barrier(mem_flags::mem_threadgroup); simdgroup_load(mc, D, 8);"),
+              [](size_t r, size_t c) { return a(c, r); }),
+          matrix_case("product_with_transpose",
+                      KERNEL("product_with_transpose", "float",
+                             "simdgroup_float8x8 t; simdgroup_load(t, B, 8, ulong2(0, 0), true); "
+                             "simdgroup_multiply(mc, ma, t);"),
+                      [](size_t r, size_t c) {
+                        double s = 0;
+                        for (size_t k = 0; k < 8; ++k) s += a(r, k) * b(c, k);
+                        return s;
+                      }),
+          matrix_case("thread_elements_layout",
+                      KERNEL("thread_elements_layout", "float",
+                             "uint row = (lane >> 4) * 4 + ((lane >> 1) & 3), col = ((lane >> 3) & "
+                             "1) * 4 + (lane & 1) * 2;"
+                             " mc.thread_elements()[0] = float(row * 10 + col); "
+                             "mc.thread_elements()[1] = float(row * 10 + col + 1);"),
+                      [](size_t r, size_t c) { return double(r * 10 + c); }),
+          matrix_case(
+              "thread_elements_read",
+              KERNEL("thread_elements_read", "float",
+                     "mc = ma; mc.thread_elements() = ma.thread_elements() * 2.0f + float2(1);"),
+              [](size_t r, size_t c) { return 2 * a(r, c) + 1; }),
+          {"origin_and_stride",
+           "kernel void origin_and_stride(device float* out [[buffer(0)]], const device float* f "
+           "[[buffer(1)]]) { simdgroup_float8x8 m; simdgroup_load(m, f, 20, ulong2(3, 2)); "
+           "simdgroup_store(m, out, 8); }",
+           64, [](size_t i) { return double(float_input((i / 8 + 2) * 20 + 3 + i % 8)); }, kOne,
+           Type::kFloat},
+          {"store_origin_and_stride",
+           "kernel void store_origin_and_stride(device float* out [[buffer(0)]], const device "
+           "float* f [[buffer(1)]]) { simdgroup_float8x8 m; simdgroup_load(m, f, 8); "
+           "simdgroup_store(m, out, 16, ulong2(4, 1)); }",
+           160,
+           [](size_t i) {
+             const size_t row = i / 16, column = i % 16;
+             return row >= 1 && row < 9 && column >= 4 && column < 12
+                        ? double(float_input((row - 1) * 8 + column - 4))
+                        : kAny;
+           },
+           kOne, Type::kFloat},
+          {"matmul_16x16x16",
+           "kernel void matmul_16x16x16(device float* out [[buffer(0)]], const device float* f "
+           "[[buffer(1)]], uint s [[simdgroup_index_in_threadgroup]]) {"
+           " uint row = s / 2 * 8, col = s % 2 * 8; simdgroup_float8x8 acc(0), x, y; for (uint k = "
+           "0; k < 16; k += 8) {"
+           " simdgroup_load(x, f + row * 16 + k, 16); simdgroup_load(y, f + 256 + k * 16 + col, "
+           "16); simdgroup_multiply_accumulate(acc, x, y, acc); }"
+           " simdgroup_store(acc, out + row * 16 + col, 16); }",
+           256,
+           [](size_t i) {
+             double s = 0;
+             for (size_t k = 0; k < 16; ++k)
+               s += double(float_input(i / 16 * 16 + k)) * float_input(256 + k * 16 + i % 16);
+             return s;
+           },
+           {.grid = MTL::Size(128, 1, 1), .group = MTL::Size(128, 1, 1)},
+           Type::kFloat},
+      },
+      kDeclarations);
   return table;
 }
 MSL_KERNELS(SimdgroupMatrix, table);
