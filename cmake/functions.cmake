@@ -13,8 +13,9 @@ function(mlxn_sanitize list)
     add_compile_options(-fsanitize=${list} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${list})
     if(list MATCHES "undefined")
-      # Metal's objects answer calls on null with zero; a real null access still faults.
-      add_compile_options(-fno-sanitize=null)
+      # Metal's objects answer calls on null with zero; a real null access still faults. The compiler
+      # module has no type information, as LLVM has none.
+      add_compile_options(-fno-sanitize=null,vptr)
     endif()
   endif()
 endfunction()
