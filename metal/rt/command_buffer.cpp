@@ -155,11 +155,6 @@ void CommandBufferObject::set_status(MTL::CommandBufferStatus status) {
   changed_.notify_all();
 }
 
-MTL::CommandBufferStatus CommandBufferObject::current_status() const {
-  std::lock_guard lock(mutex_);
-  return status_;
-}
-
 Ref<ErrorObject> CommandBufferObject::current_error() const {
   std::lock_guard lock(mutex_);
   return error_;

@@ -76,7 +76,7 @@ class CommandBufferObject : public Object {
   // On the queue's thread: runs everything and completes.
   void execute();
 
-  MTL::CommandBufferStatus current_status() const;
+  MTL::CommandBufferStatus current_status() const { return status_; }
   Ref<ErrorObject> current_error() const;
 
   Ref<QueueObject> commandQueue;
@@ -109,7 +109,8 @@ class CommandBufferObject : public Object {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  MTL::CommandBufferStatus status_ = MTL::CommandBufferStatusNotEnqueued;
+  // Written under the lock; read without it by every encoding call.
+  std::atomic<MTL::CommandBufferStatus> status_ = MTL::CommandBufferStatusNotEnqueued;
   bool finished_ = false;  // the completed handlers have run
   std::optional<Error> violation_;
   Ref<ErrorObject> error_;

@@ -215,6 +215,7 @@ void ComputeEncoderObject::encode(std::string_view call, Size3 grid, Size3 group
     });
   }
   const auto& arguments = pipeline_->kernel().arguments;
+  dispatch.bindings.reserve(arguments.size());
   if (buffer->device().info().compiles) {
     for (const msl::ArgumentInfo& argument : arguments) {
       if (argument.kind == msl::ArgumentKind::kBuffer) bind(dispatch, argument.index);

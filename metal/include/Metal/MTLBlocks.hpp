@@ -1,7 +1,8 @@
 #pragma once
 
-// The block forms of functions that take a handler, for callers compiled with -fblocks. They turn the
-// block into the std::function form here, in the caller; the program links the blocks runtime itself.
+// The block forms of functions that take a handler, for callers compiled with -fblocks. They turn
+// the block into the std::function form here, in the caller; the program links the blocks runtime
+// itself.
 #ifdef __BLOCKS__
 
 #include <memory>
@@ -34,7 +35,8 @@ inline void CommandBuffer::addCompletedHandler(void (^block)(CommandBuffer*)) {
 }
 inline void SharedEvent::notifyListener(const SharedEventListener* listener, uint64_t value,
                                         void (^block)(SharedEvent*, uint64_t)) {
-  notifyListener(listener, value, detail::functionFromBlock<SharedEventNotificationFunction>(block));
+  notifyListener(listener, value,
+                 detail::functionFromBlock<SharedEventNotificationFunction>(block));
 }
 inline void Library::newFunction(const NS::String* name, const FunctionConstantValues* values,
                                  void (^handler)(Function*, NS::Error*)) {
@@ -54,10 +56,11 @@ inline void Device::newLibrary(const NS::String* source, const CompileOptions* o
   newLibrary(source, options,
              detail::functionFromBlock<NewLibraryCompletionHandlerFunction>(handler));
 }
-inline void Device::newComputePipelineState(const Function* function,
-                                            const NewComputePipelineStateCompletionHandler handler) {
+inline void Device::newComputePipelineState(
+    const Function* function, const NewComputePipelineStateCompletionHandler handler) {
   newComputePipelineState(
-      function, detail::functionFromBlock<NewComputePipelineStateCompletionHandlerFunction>(handler));
+      function,
+      detail::functionFromBlock<NewComputePipelineStateCompletionHandlerFunction>(handler));
 }
 inline void Device::newComputePipelineState(
     const Function* function, PipelineOption options,
