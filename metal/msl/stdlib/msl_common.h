@@ -50,12 +50,6 @@ __MSL_FN float smoothstep(float edge0, float edge1, float x) {
   float t = saturate((x - edge0) / (edge1 - edge0));
   return t * t * (3.0f - 2.0f * t);
 }
-__MSL_FN float degrees(float x) {
-  return x * 57.295779513082323f;
-}
-__MSL_FN float radians(float x) {
-  return x * 0.017453292519943295f;
-}
 
 // Scalar pairs of which at least one is floating and no plain overload fits: they meet in a float
 // type.
@@ -125,8 +119,6 @@ __MSL_BOTH3(clamp, ::__msl::clamp, ::__msl::fclamp)
 
 __MSL_FLOAT1(saturate, ::__msl::saturate)
 __MSL_FLOAT1(sign, ::__msl::sign)
-__MSL_FLOAT1(degrees, ::__msl::degrees)
-__MSL_FLOAT1(radians, ::__msl::radians)
 __MSL_FLOAT2(step, ::__msl::step)
 __MSL_FLOAT3(mix, ::__msl::mix)
 __MSL_FLOAT3(smoothstep, ::__msl::smoothstep)

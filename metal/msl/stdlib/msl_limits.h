@@ -2,14 +2,6 @@
 #pragma once
 #pragma clang system_header
 
-enum float_round_style {
-  round_indeterminate = -1,
-  round_toward_zero = 0,
-  round_to_nearest = 1,
-  round_toward_infinity = 2,
-  round_toward_neg_infinity = 3
-};
-
 namespace metal {
 
 template <class T>

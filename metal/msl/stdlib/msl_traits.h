@@ -1,6 +1,11 @@
-// metal_type_traits.
+// metal_type_traits. Nothing beyond it: a name more here is one the user cannot have.
 #pragma once
 #pragma clang system_header
+
+namespace __msl {
+template <class T>
+__add_rvalue_reference(T) declval();
+}
 
 namespace metal {
 
@@ -118,16 +123,6 @@ __MSL_TRANSFORM(underlying_type, __underlying_type(T))
 // Address spaces are erased before parsing, so there is nothing to remove.
 __MSL_TRANSFORM(remove_addrspace, T)
 
-template <class T>
-struct rank : integral_constant<size_t, __array_rank(T)> {};
-template <class T, unsigned n = 0>
-struct extent : integral_constant<size_t, __array_extent(T, n)> {};
-template <class T>
-struct alignment_of : integral_constant<size_t, alignof(T)> {};
-
-template <class T>
-__add_rvalue_reference(T) declval();
-
 template <class... T>
 struct common_type;
 template <class T>
@@ -136,30 +131,11 @@ struct common_type<T> {
 };
 template <class T, class U>
 struct common_type<T, U> {
-  using type = __decay(decltype(false ? declval<T>() : declval<U>()));
+  using type = __decay(decltype(false ? ::__msl::declval<T>() : ::__msl::declval<U>()));
 };
 template <class T, class U, class... More>
 struct common_type<T, U, More...> : common_type<typename common_type<T, U>::type, More...> {};
 template <class... T>
 using common_type_t = typename common_type<T...>::type;
-
-template <class T>
-__MSL_CONSTEXPR_FN __remove_reference_t(T)&& move(T&& value) {
-  return static_cast<__remove_reference_t(T)&&>(value);
-}
-template <class T>
-__MSL_CONSTEXPR_FN T&& forward(__remove_reference_t(T)& value) {
-  return static_cast<T&&>(value);
-}
-template <class T>
-__MSL_CONSTEXPR_FN T&& forward(__remove_reference_t(T)&& value) {
-  return static_cast<T&&>(value);
-}
-template <class T>
-__MSL_CONSTEXPR_FN void swap(T& a, T& b) {
-  T t = a;
-  a = b;
-  b = t;
-}
 
 }  // namespace metal
