@@ -123,7 +123,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     choose_entries(scanned, user);
     if (job_.analysis)
       for (const FunctionConstantDecl& constant : scanned.constants)
-        constant_names_.insert(constant.name);
+        constants_[constant.name] = constant.optional;
     // Two empty declarations mark where generated code goes.
     marks_ = lex_text(preprocessor, ";;", "<end>");
     std::vector<Token> stream = std::move(prelude);
@@ -205,7 +205,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     if (!variable || !variable->getDeclName().isIdentifier()) return;
     llvm::StringRef name = variable->getName();
     if (name.starts_with("__msl_fn_") || name.starts_with("__msl_fc_index_") ||
-        constant_names_.count(name.str()))
+        constants_.count(name.str()))
       variables_[name.str()] = variable;
   }
 
@@ -284,13 +284,14 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       entry.name = constant;
       entry.index = uint32_t(value.Val.getInt().getZExtValue());
       entry.type = data_type_of(variable->second->getType());
+      entry.required = !constants_[constant];
       job_.constants.push_back(std::move(entry));
     }
   }
 
   Job& job_;
   std::vector<EntryPoint> entries_;
-  std::set<std::string> constant_names_;
+  std::map<std::string, bool> constants_;  // name -> optional
   std::map<std::string, clang::VarDecl*> variables_;
   std::vector<Token> marks_;
 };

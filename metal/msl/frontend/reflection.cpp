@@ -182,6 +182,12 @@ class Reflector {
                       "' has no valid attribute: a value ",
                       "needs one such as [[thread_position_in_grid]], memory needs a pointer or "
                       "reference"));
+    clang::QualType written = parameter.getType();  // a typedef may hide the address space
+    if (attributes.space.empty() &&
+        (llvm::isa<clang::PointerType>(*written) || llvm::isa<clang::ReferenceType>(*written)))
+      return fail(parameter.getLocation(),
+                  str("parameter '", name, "' of kernel '", result_.kernel.name,
+                      "' needs an address space: device, constant or threadgroup"));
     bool threadgroup =
         attributes.threadgroup || (attributes.space == "threadgroup" && !attributes.buffer);
     if (!attributes.enabled) {

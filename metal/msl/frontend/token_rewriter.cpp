@@ -1,6 +1,7 @@
 #include "metal/msl/frontend/token_rewriter.h"
 
 #include "clang/Lex/Lexer.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace mlxn::msl {
@@ -42,6 +43,33 @@ bool is_msl_attribute(llvm::StringRef name) {
                                           "grid_size",
                                           "stage_in",
                                           "raster_order_group",
+                                          "visible",
+                                          "object",
+                                          "mesh",
+                                          "payload",
+                                          "patch",
+                                          "intersection",
+                                          "amplification_id",
+                                          "amplification_count",
+                                          "early_fragment_tests",
+                                          "depth",
+                                          "stencil",
+                                          "clip_distance",
+                                          "point_size",
+                                          "point_coord",
+                                          "front_facing",
+                                          "primitive_id",
+                                          "sample_id",
+                                          "sample_mask",
+                                          "vertex_id",
+                                          "instance_id",
+                                          "base_vertex",
+                                          "base_instance",
+                                          "attribute",
+                                          "invariant",
+                                          "center_perspective",
+                                          "center_no_perspective",
+                                          "centroid_perspective",
                                           "visible",
                                           "stitchable",
                                           "vertex",
@@ -107,6 +135,11 @@ class Rewriter {
     }
     if (token.is(tok::l_square) && is(i + 1, tok::l_square) && is_msl_attribute(word(i + 2)))
       return rewrite_attributes(i);
+    if (token.is(tok::l_square) && is(i + 1, tok::l_square)) check_attribute(i + 2);
+    if (token.is(tok::numeric_constant)) {
+      rewrite_number(token);
+      return i + 1;
+    }
     llvm::StringRef name = word(i);
     if (name.empty()) {
       out_.push_back(token);
@@ -140,6 +173,52 @@ class Rewriter {
       if (in_[i].isOneOf(tok::r_paren, tok::r_square, tok::r_brace) && --depth == 0) return i;
     }
     return in_.size();
+  }
+
+  // Refuses an attribute neither MSL nor C++ knows; Clang alone would ignore it.
+  void check_attribute(size_t i) {
+    static const llvm::StringSet<> cpp = {"maybe_unused", "nodiscard",        "noreturn",
+                                          "deprecated",   "fallthrough",      "likely",
+                                          "unlikely",     "no_unique_address"};
+    llvm::StringRef name = word(i);
+    if (name.empty() || cpp.contains(name) || is(i + 1, tok::coloncolon)) return;
+    auto& diagnostics = preprocessor_.getDiagnostics();
+    unsigned id =
+        diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Error, "unknown attribute '%0'");
+    diagnostics.Report(in_[i].getLocation(), id) << name;
+  }
+
+  // MSL's literals: floating-point ones without a suffix are float, h means half, bf bfloat.
+  void rewrite_number(const Token& token) {
+    std::string text = preprocessor_.getSpelling(token);
+    llvm::StringRef body = text;
+    bool hexadecimal = body.starts_with_insensitive("0x");
+    bool floating = hexadecimal ? body.find_insensitive("p") != llvm::StringRef::npos
+                                : body.find_first_of(".eE") != llvm::StringRef::npos;
+    bool may_have_suffix = floating || !hexadecimal;  // b and f are hexadecimal digits
+    SourceLocation location = token.getLocation();
+    if (may_have_suffix && body.consume_back_insensitive("bf")) {
+      push(tok::l_paren, location);
+      push(tok::l_paren, location);
+      push_word("__bf16", location);
+      push(tok::r_paren, location);
+      push_number(body.str() + (floating ? "" : ".0"), location);
+      push(tok::r_paren, location);
+    } else if (may_have_suffix && body.consume_back_insensitive("h")) {
+      push_number(body.str() + (floating ? "f16" : ".0f16"), location);
+    } else if (floating && !llvm::isAlpha(body.back())) {
+      push_number(body.str() + "f", location);
+    } else {
+      out_.push_back(token);
+    }
+  }
+
+  void push_number(const std::string& text, SourceLocation location) {
+    Token token;
+    token.startToken();
+    token.setKind(tok::numeric_constant);
+    preprocessor_.CreateString(text, token, location, location);
+    out_.push_back(token);
   }
 
   // [[a, b(x)]]: one annotation for each item.
@@ -176,7 +255,7 @@ class Rewriter {
       return i + 1;
     }
     if (name == "constant") push_word("const", location);
-    if (is_parameter_start(i) && (name == "device" || name == "constant" || name == "threadgroup"))
+    if (qualifies_parameter(i) && (name == "device" || name == "constant" || name == "threadgroup"))
       annotate(("msl.space." + name).str(), location, {}, false);
     if (name == "threadgroup" && declares_storage(i))
       annotate("msl.threadgroup_storage", location, {}, false);
@@ -196,16 +275,25 @@ class Rewriter {
 
   // Position of the last token before `i` that is no qualifier or attribute.
   size_t before_qualifiers(size_t i) const {
-    while (i > 0 && (in_[i - 1].isOneOf(tok::kw_const, tok::kw_volatile, tok::kw_static,
-                                        tok::kw_constexpr) ||
-                     word(i - 1) == "coherent"))
-      --i;
+    for (; i > 0; --i) {
+      if (i >= 4 && in_[i - 1].is(tok::r_paren) && word(i - 4) == "coherent")
+        i -= 3;  // coherent(system)
+      else if (!in_[i - 1].isOneOf(tok::kw_const, tok::kw_volatile, tok::kw_static,
+                                   tok::kw_constexpr))
+        break;
+    }
     return i - 1;  // wraps to SIZE_MAX at the start
   }
 
-  bool is_parameter_start(size_t i) const {
+  // device float* p, or float device* p: the address space of a parameter.
+  bool qualifies_parameter(size_t i) const {
     size_t before = before_qualifiers(i);
-    return before < in_.size() && in_[before].isOneOf(tok::l_paren, tok::comma);
+    if (before >= in_.size()) return false;
+    bool after_type =
+        in_[before].isOneOf(tok::identifier, tok::greater, tok::kw_float, tok::kw_int, tok::kw_char,
+                            tok::kw_short, tok::kw_long, tok::kw_bool, tok::kw_unsigned);
+    return in_[before].isOneOf(tok::l_paren, tok::comma) ||
+           (after_type && i + 1 < in_.size() && in_[i + 1].isOneOf(tok::star, tok::amp));
   }
 
   bool declares_storage(size_t i) const {

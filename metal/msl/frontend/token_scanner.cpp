@@ -33,6 +33,7 @@ class Scanner {
 
   ScanResult run() {
     scan_scope(0, tokens_.size(), seen_[""]);
+    find_optional_constants();
     std::sort(result_.dropped.begin(), result_.dropped.end(),
               [](TokenRange a, TokenRange b) { return a.begin < b.begin; });
     return std::move(result_);
@@ -393,6 +394,14 @@ class Scanner {
     size_t name = head.attribute_begin - 1;
     constant.type = {head.begin, name};
     result_.constants.push_back(std::move(constant));
+  }
+
+  void find_optional_constants() {
+    std::set<std::string> asked;
+    for (size_t i = 0; i + 2 < tokens_.size(); ++i)
+      if (word(i) == "is_function_constant_defined") asked.insert(word(i + 2).str());
+    for (FunctionConstantDecl& constant : result_.constants)
+      constant.optional = asked.count(constant.name) > 0;
   }
 
   // Overloads that differ in nothing but address spaces become one.

@@ -33,6 +33,7 @@ struct EntryPoint {
 
 struct FunctionConstantDecl {
   std::string name;
+  bool optional = false;   // the source asks is_function_constant_defined for it
   TokenRange declaration;  // whole declaration with its semicolon
   TokenRange type;
   TokenRange index;  // argument of [[function_constant(...)]]
