@@ -49,15 +49,15 @@ bool ResidencySetObject::contains(const AllocationObject* allocation) const {
 
 void ResidencyList::add(const char* call, const MTL::ResidencySet* const sets[],
                         NS::UInteger count) {
-  std::lock_guard lock(mutex_);
   for (NS::UInteger i = 0; i < count; ++i) {
     if (!sets || !sets[i]) {
       report(call, str("residency set ", i, " of ", count, " is null"));
       continue;
     }
     Ref<ResidencySetObject> set(impl(sets[i]));
-    const bool known =
-        std::any_of(sets_.begin(), sets_.end(), [&](auto& one) { return one.get() == set.get(); });
+    std::lock_guard lock(mutex_);
+    const bool known = std::any_of(sets_.begin(), sets_.end(),
+                                   [&](auto& one) { return one.get() == set.get(); });
     if (!known) sets_.push_back(std::move(set));
   }
 }
