@@ -216,9 +216,9 @@ class ListRunner {
 
   Status run() {
     for (size_t i = 0; i < list_.commands.size(); ++i) {
-      if (segment_.full()) MLXN_TRY(flush());
-      Status status =
-          std::visit([&](const auto& command) { return take(i, command); }, list_.commands[i]);
+      const rt::Command& command = list_.commands[i];
+      if (segment_.full() || waits_for_all(command)) MLXN_TRY(flush());
+      Status status = std::visit([&](const auto& c) { return take(i, c); }, command);
       if (status) continue;
       MLXN_TRY(flush());  // an earlier command's failure counts first
       return named(std::move(status).error(), i);
@@ -234,9 +234,8 @@ class ListRunner {
   }
   Status take(size_t index, const rt::Copy& copy) { return take_transfer(index, copy); }
   Status take(size_t index, const rt::Fill& fill) { return take_transfer(index, fill); }
-  Status take(size_t, const rt::Barrier&) { return flush(); }
+  Status take(size_t, const rt::Barrier&) { return {}; }
   Status take(size_t, const rt::Timestamp& stamp) {
-    MLXN_TRY(flush());
     MLXN_ASSIGN(std::byte * place,
                 checked_range(stamp.destination, stamp.offset, sizeof(uint64_t), "timestamp"));
     const uint64_t now = now_ns();
@@ -250,25 +249,27 @@ class ListRunner {
     return segment_.add(index, transfer.pieces(), transfer);
   }
 
-  // Runs the pending segment. Its error is already named, and named() leaves it alone.
+  static bool waits_for_all(const rt::Command& command) {
+    return std::holds_alternative<rt::Barrier>(command) ||
+           std::holds_alternative<rt::Timestamp>(command);
+  }
+
+  // Runs the pending segment.
   Status flush() {
     size_t failed = 0;
     Status status = segment_.run(lease_, failed);
     if (status) return {};
-    Error error = named(std::move(status).error(), failed);
-    named_ = true;
-    return error;
+    return named(std::move(status).error(), failed);
   }
 
   Error named(Error error, size_t index) const {
-    if (!named_) error.add_context(str("command ", index, ", ", describe(list_.commands[index])));
+    error.add_context(str("command ", index, ", ", describe(list_.commands[index])));
     return error;
   }
 
   const rt::CommandList& list_;
   WorkerPool::Lease lease_;
   Segment segment_;
-  bool named_ = false;
 };
 
 }  // namespace
