@@ -11,8 +11,9 @@
 // For members and friends defined in a class.
 #define __MSL_MEMBER constexpr __attribute__((__MSL_INLINE))
 
-// The register calling convention hands vectors over component by component. The usual one packs them
-// into pairs, and what it leaves behind after inlining keeps loops over work items from vectorising.
+// The register calling convention hands vectors over component by component. The usual one packs
+// them into pairs, and what it leaves behind after inlining keeps loops over work items from
+// vectorising.
 #ifdef __x86_64__
 #define __MSL_INLINE always_inline, nodebug, regcall
 #else

@@ -181,7 +181,7 @@ KernelTable& table() {
            }},
           {"array_2d",
            "kernel void array_2d(" ARGS ") { uint a[4][4]; for (uint k = 0; k < 16; ++k) a[k / "
-                                        "4][k % 4] = k; out[i] = a[i % 4][i / 4 % 4]; }",
+           "4][k % 4] = k; out[i] = a[i % 4][i / 4 % 4]; }",
            64, [](size_t i) { return double(i % 4 * 4 + i / 4 % 4); }},
           {"metal_array",
            "kernel void metal_array(" ARGS
@@ -190,7 +190,7 @@ KernelTable& table() {
            64, [](size_t) { return 1024; }},
           {"loops",
            "kernel void loops(" ARGS ") { uint s = 0; for (uint k = 0; k < u[i]; ++k) { if (k % 3 "
-                                     "== 0) continue; if (k > 100) break; s += k; }"
+           "== 0) continue; if (k > 100) break; s += k; }"
            " uint n = 5; while (n) { s += n; n--; } do { s += 1; } while (false); out[i] = s; }",
            64,
            [](size_t i) {
@@ -247,7 +247,7 @@ KernelTable& table() {
            64, [](size_t) { return 341; }},
           {"type_traits",
            "kernel void type_traits(" ARGS ") { out[i] = is_same_v<conditional_t<true, int, "
-                                           "float>, int> + 2 * is_integral<ushort>::value"
+           "float>, int> + 2 * is_integral<ushort>::value"
            " + 4 * is_signed_v<char> + 8 * is_convertible_v<half, float> + 16 * "
            "is_same<remove_cv_t<const uint>, uint>::value"
            " + 32 * is_floating_point_v<bfloat> + 64 * is_unsigned_v<int>; }",

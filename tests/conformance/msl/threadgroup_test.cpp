@@ -53,8 +53,7 @@ KernelTable& table() {
        4, [](size_t g) { return sum(g * 256, g * 256 + 256); }, groups(1024, 256)},
       {"barrier_in_loop",
        "kernel void barrier_in_loop(" ARGS ") { threadgroup uint s[64]; uint x = u[i]; for (uint k "
-                                           "= 0; k < 5; ++k) { s[l] = x; " BARRIER
-       "x += s[(l + 1) % n]; " BARRIER "} out[i] = x; }",
+       "= 0; k < 5; ++k) { s[l] = x; " BARRIER "x += s[(l + 1) % n]; " BARRIER "} out[i] = x; }",
        64,
        [](size_t i) {
          const int binomial[] = {1, 5, 10, 10, 5, 1};
@@ -94,7 +93,7 @@ KernelTable& table() {
        "uint exchange(threadgroup uint* s, uint l, uint x, uint n) { s[l] = x; " BARRIER
        "uint y = s[n - 1 - l]; " BARRIER "return y; }\n"
        "kernel void barrier_in_function(" ARGS ") { threadgroup uint s[64]; uint a = exchange(s, "
-                                               "l, u[i], n); out[i] = exchange(s, l, a + 1, n); }",
+       "l, u[i], n); out[i] = exchange(s, l, a + 1, n); }",
        64, [](size_t i) { return double(uint_input(i)) + 1; }},
       {"dynamic_memory",
        "kernel void dynamic_memory(" ARGS
@@ -134,8 +133,7 @@ KernelTable& table() {
       {"static_struct",
        "struct Shared { uint count; float2 v[4]; };\n"
        "kernel void static_struct(" ARGS ") { threadgroup Shared s; if (l == 0) s.count = 5; if (l "
-                                         "< 4) s.v[l] = float2(l, 2 * l); " BARRIER
-       "out[i] = s.count + uint(s.v[l % 4].y); }",
+       "< 4) s.v[l] = float2(l, 2 * l); " BARRIER "out[i] = s.count + uint(s.v[l % 4].y); }",
        64, [](size_t i) { return 5 + 2.0 * double(i % 4); }},
       {"array_passed_to_template",
        "template <int N> uint sum_shared(threadgroup uint (&s)[N]) { uint t = 0; for (int k = 0; k "
