@@ -96,6 +96,11 @@ MTL::Device* mlxn::metal::create_device(const DeviceOptions& options, NS::Error*
   return nullptr;
 }
 
+std::vector<std::string> mlxn::metal::take_recorded_commands(MTL::Device* device) {
+  auto* self = rt::impl(device);
+  return self ? self->executor().take_record() : std::vector<std::string>();
+}
+
 mlxn::metal::CacheCounters mlxn::metal::cache_counters(const MTL::Device* device) {
   auto* self = rt::impl(device);
   if (!self) return {};

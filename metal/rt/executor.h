@@ -133,6 +133,8 @@ class Executor {
   virtual Status run(const CommandList& list, RunTimes& times) = 0;
   virtual uint64_t timestamp_ns() const = 0;
   virtual uint64_t allocated_bytes() const = 0;
+  // One line for each command since the last call, from executors that record (null); else nothing.
+  virtual std::vector<std::string> take_record() { return {}; }
 };
 
 }  // namespace mlxn::rt

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <mutex>
 
 #include "mlxn/base/strings.h"
 
@@ -15,6 +17,38 @@ namespace {
 using namespace mlxn::rt;
 
 constexpr size_t kAlignment = 4096;
+constexpr size_t kMaxRecord = 65536;
+
+std::string text_of(const Size3& size) {
+  return str(size.x, "x", size.y, "x", size.z);
+}
+
+// "dispatch k 64x1x1 in 32x1x1 0:offset+size 1:bytes(4)"; bindings in index order.
+std::string describe(const Dispatch& dispatch) {
+  std::string line = str("dispatch ", dispatch.label, " ",
+                         dispatch.indirect ? "indirect" : text_of(dispatch.threads_per_grid),
+                         " in ", text_of(dispatch.threads_per_threadgroup));
+  for (const Binding& binding : dispatch.bindings) {
+    line += binding.memory ? str(" ", binding.index, ":", binding.offset, "+", binding.size)
+                           : str(" ", binding.index, ":bytes(", binding.size, ")");
+  }
+  for (const ThreadgroupMemory& memory : dispatch.threadgroup_memory) {
+    line += str(" tg", memory.index, ":", memory.bytes);
+  }
+  return line;
+}
+std::string describe(const Copy& copy) {
+  return str("copy ", copy.source_offset, " to ", copy.destination_offset, " size ", copy.size);
+}
+std::string describe(const Fill& fill) {
+  return str("fill ", fill.offset, "+", fill.size, " with ", +fill.value);
+}
+std::string describe(const Barrier&) {
+  return "barrier";
+}
+std::string describe(const Timestamp& stamp) {
+  return str("timestamp at ", stamp.offset);
+}
 
 class NullMemory : public Memory {
  public:
@@ -75,6 +109,7 @@ class NullExecutor : public Executor {
 
   Status run(const CommandList& list, RunTimes& times) override {
     times.start_ns = timestamp_ns();
+    record(list);
     for (const Command& command : list.commands) {
       if (auto* copy = std::get_if<Copy>(&command)) {
         std::memmove(copy->destination->host + copy->destination_offset,
@@ -98,7 +133,25 @@ class NullExecutor : public Executor {
 
   uint64_t allocated_bytes() const override { return *allocated_; }
 
+  std::vector<std::string> take_record() override {
+    std::lock_guard lock(mutex_);
+    std::vector<std::string> lines(record_.begin(), record_.end());
+    record_.clear();
+    return lines;
+  }
+
  private:
+  void record(const CommandList& list) {
+    std::lock_guard lock(mutex_);
+    record_.push_back(str("list ", list.label));
+    for (const Command& command : list.commands) {
+      record_.push_back(std::visit([](const auto& one) { return describe(one); }, command));
+    }
+    while (record_.size() > kMaxRecord) record_.pop_front();
+  }
+
+  std::mutex mutex_;
+  std::deque<std::string> record_;
   DeviceInfo info_;
   std::shared_ptr<std::atomic<uint64_t>> allocated_ = std::make_shared<std::atomic<uint64_t>>(0);
 };

@@ -46,6 +46,10 @@ struct CacheCounters {
 };
 MLXN_METAL_API CacheCounters cache_counters(const MTL::Device* device);
 
+// One line for each command that the `null` executor was given since the last call ("list label",
+// "dispatch name grid in group …", "barrier", "copy …", "fill …", "timestamp …"); empty on others.
+MLXN_METAL_API std::vector<std::string> take_recorded_commands(MTL::Device* device);
+
 // A library as bytes (source and options), for a file or to embed; autoreleased.
 MLXN_METAL_API NS::Data* serialize_library(const MTL::Library* library);
 // The reverse. Bytes of another form are refused. The caller owns the result.
