@@ -41,20 +41,19 @@ void find_active_arguments(const llvm::Function& entry, Kernel& kernel) {
 
 class LibraryImpl : public Library {
  public:
-  LibraryImpl(std::string source, CompileOptions options, Analysis analysis)
-      : source_(std::move(source)), options_(std::move(options)), analysis_(std::move(analysis)) {}
+  LibraryImpl(std::string source, CompileOptions options, LibraryInfo info)
+      : source_(std::move(source)), options_(std::move(options)), info_(std::move(info)) {}
 
-  const LibraryInfo& info() const override { return analysis_.info; }
+  const LibraryInfo& info() const override { return info_; }
 
   Result<Image> compile(const CompileRequest& request) const override {
     FrontendRequest wanted;
     wanted.entry_points = request.entry_points;
     if (wanted.entry_points.empty())
-      for (const FunctionInfo& function : analysis_.info.functions)
+      for (const FunctionInfo& function : info_.functions)
         wanted.entry_points.push_back(function.name);
     wanted.target = request.target;
-    MLXN_ASSIGN(wanted.constant_values,
-                constant_initialisers(analysis_.constants, request.constants));
+    MLXN_ASSIGN(wanted.constant_values, constant_initialisers(info_.constants, request.constants));
     MLXN_ASSIGN(FrontendModule frontend, generate(source_, options_, wanted));
     Result<Image> result =
         Error(ErrorCode::kCompileFailed, "the code generator crashed on this kernel");
@@ -76,7 +75,7 @@ class LibraryImpl : public Library {
     MLXN_TRY(inline_all(module, frontend.kernels));
     number_sites(module);
     simplify(module, *machine);
-    MLXN_TRY(check_symbols(module, analysis_.constants, request.allow_unset_constants));
+    MLXN_TRY(check_symbols(module, info_.constants, request.allow_unset_constants));
     for (Kernel& kernel : frontend.kernels)
       find_active_arguments(*module.getFunction(kernel.symbol), kernel);
     if (ptx) {
@@ -120,16 +119,15 @@ class LibraryImpl : public Library {
 
   std::string source_;
   CompileOptions options_;
-  Analysis analysis_;
+  LibraryInfo info_;
 };
 
 class CompilerImpl : public Compiler {
  public:
   Result<std::unique_ptr<Library>> create_library(std::string_view source,
                                                   const CompileOptions& options) const override {
-    MLXN_ASSIGN(Analysis analysis, analyse(source, options));
-    return std::unique_ptr<Library>(
-        new LibraryImpl(std::string(source), options, std::move(analysis)));
+    MLXN_ASSIGN(LibraryInfo info, analyse(source, options));
+    return std::unique_ptr<Library>(new LibraryImpl(std::string(source), options, std::move(info)));
   }
   Result<std::vector<std::string>> entry_points(std::string_view source,
                                                 const CompileOptions& options) const override {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kImageMagic = 0x494e584d;    // "MXNI"
 constexpr uint32_t kLibraryMagic = 0x4c4e584d;  // "MXNL"
-constexpr uint32_t kFormatVersion = 1;
+constexpr uint32_t kFormatVersion = 2;
 
 // Appends little-endian values (the library supports little-endian hosts only).
 class Writer {
@@ -165,7 +165,7 @@ void visit(Archive& archive, Image& image) {
 
 template <class Archive>
 void visit(Archive& archive, LibraryInfo& info) {
-  fields(archive, info.functions, info.warnings);
+  fields(archive, info.functions, info.constants, info.warnings);
 }
 
 template <class T>

@@ -53,8 +53,9 @@ struct FunctionInfo {
 };
 
 struct LibraryInfo {
-  std::vector<FunctionInfo> functions;  // in order of appearance
-  std::string warnings;                 // diagnostics that are not errors
+  std::vector<FunctionInfo> functions;      // in order of appearance
+  std::vector<FunctionConstant> constants;  // all that the source declares
+  std::string warnings;                     // diagnostics that are not errors
 };
 
 enum class ArgumentKind : uint8_t { kBuffer, kThreadgroupMemory };

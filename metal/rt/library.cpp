@@ -113,20 +113,17 @@ const msl::FunctionInfo* LibraryObject::find(std::string_view name) const {
   return nullptr;
 }
 
-// Values that no function of the library knows are wrong; values of other functions are ignored.
+// Values for constants the library does not declare are wrong; those the function does not use are
+// ignored.
 Status LibraryObject::check_constants(const msl::FunctionInfo& function,
                                       const ConstantValuesObject& values) const {
   if (!values.problem.empty()) return Error(ErrorCode::kInvalidArgument, values.problem);
   if (!device->info().compiles) return {};
   for (const msl::ConstantValue& value : values.values) {
     const msl::FunctionConstant* known = nullptr;
-    auto look = [&](const msl::FunctionInfo& one) {
-      for (const auto& constant : one.constants) {
-        if (!known && names(value, constant)) known = &constant;
-      }
-    };
-    look(function);
-    for (const auto& other : info->functions) look(other);
+    for (const auto& constant : info->constants) {
+      if (names(value, constant)) known = &constant;
+    }
     if (!known) {
       return Error(ErrorCode::kFunctionNotFound,
                    str("the library has no function constant with ", describe(value)));

@@ -223,12 +223,15 @@ TEST(Refusals, NameTheReason) {
   auto found = library(
       "kernel void k(device float* x) { asm(\"nop\"); *x = 1; }\nfloat g();"
       "kernel void m(device float* x) { *x = g(); }"
-      "int loop(int n) { return n ? loop(n - 1) + n : 0; }"
-      "kernel void r(device int* x) { *x = loop(*x); }");
+      "int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }"
+      "kernel void r(device int* x) { *x = fib(*x); }"
+      "int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }"
+      "kernel void t(device int* x) { *x = gcd(*x, 12); }");
   ASSERT_TRUE(found);
   EXPECT_THAT(compile_error(*found, request({"k"})), HasSubstr("inline assembly"));
   EXPECT_THAT(compile_error(*found, request({"m"})), HasSubstr("undefined function 'g()'"));
   EXPECT_THAT(compile_error(*found, request({"r"})), HasSubstr("recursive"));
+  EXPECT_TRUE(found->compile(request({"t"}))) << "a tail call is a loop";
   EXPECT_THAT(compile_error(*found, request({"nobody"})), HasSubstr("no kernel named 'nobody'"));
 }
 

@@ -12,6 +12,7 @@
 #include "clang/Parse/Parser.h"
 #include "clang/Sema/Sema.h"
 #include "llvm/Support/CrashRecoveryContext.h"
+#include "metal/msl/frontend/constant_use.h"
 #include "metal/msl/frontend/diagnostics.h"
 #include "metal/msl/frontend/prelude.h"
 #include "metal/msl/frontend/reflection.h"
@@ -33,38 +34,10 @@ struct Job {
   FrontendRequest request;
   // Results.
   std::vector<EntryPoint> all_entries;
-  std::map<std::string, std::set<std::string>> constants_used;  // by entry name; analysis
+  std::map<std::string, std::set<std::string>> constants_used;  // by function or template; analysis
   std::vector<FunctionConstant> constants;                      // analysis
   std::vector<Kernel> kernels;       // in the order of request.entry_points
   std::vector<std::string> missing;  // requested, not found
-};
-
-// Which function constants a declaration can reach, by name: a declaration before use reaches what
-// its own words reach. An over-approximation when one name is declared more than once.
-class ConstantUse {
- public:
-  ConstantUse(const std::vector<Token>& tokens, const ScanResult& scan) {
-    for (const FunctionConstantDecl& constant : scan.constants)
-      reached_[constant.name] = {constant.name};
-    if (reached_.empty()) return;
-    for (const NamedDeclaration& declaration : scan.declarations) {
-      std::set<std::string> found;
-      for (size_t i = declaration.range.begin; i < declaration.range.end; ++i) {
-        if (!tokens[i].is(clang::tok::identifier)) continue;
-        auto used = reached_.find(tokens[i].getIdentifierInfo()->getName().str());
-        if (used != reached_.end()) found.insert(used->second.begin(), used->second.end());
-      }
-      if (!found.empty()) reached_[declaration.name].insert(found.begin(), found.end());
-    }
-  }
-
-  std::set<std::string> reachable(const std::string& name) const {
-    auto found = reached_.find(name);
-    return found == reached_.end() ? std::set<std::string>() : found->second;
-  }
-
- private:
-  std::map<std::string, std::set<std::string>> reached_;
 };
 
 // Runs Clang on the rewritten tokens. After the user's last declaration it adds, in two steps, one
@@ -120,7 +93,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     std::vector<Token> rewritten = rewrite(preprocessor, user, scanned, options);
     for (EntryPoint& entry : scanned.entry_points)
       entry.plain_parameters = plain_parameters(preprocessor, user, entry.parameters);
-    choose_entries(scanned, user);
+    choose_entries(scanned);
     if (job_.analysis)
       for (const FunctionConstantDecl& constant : scanned.constants)
         constants_[constant.name] = constant.optional;
@@ -150,13 +123,11 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
   }
 
   // Decides which kernels get code (or, in analysis, are checked).
-  void choose_entries(const ScanResult& scanned, const std::vector<Token>& user) {
+  void choose_entries(const ScanResult& scanned) {
     job_.all_entries = scanned.entry_points;
     if (job_.analysis) {
-      ConstantUse use(user, scanned);
       std::set<std::string> templates;
       for (const EntryPoint& entry : scanned.entry_points) {
-        job_.constants_used[entry.name] = use.reachable(entry.base_name);
         if (templates.insert(entry.base_name).second) entries_.push_back(entry);
       }
       return;
@@ -191,7 +162,11 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       }
       at_end = parser.ParseTopLevelDecl(group, import_state);
     }
-    if (job_.analysis) read_constants();
+    if (!job_.analysis) return;
+    read_constants();
+    for (size_t i = 0; i < entries_.size(); ++i)
+      if (const clang::FunctionDecl* function = function_of(str("__msl_fn_", i)))
+        job_.constants_used[entries_[i].base_name] = constants_used_by(*function, constants_);
   }
 
   // Remembers variables that carry information out of the parse.
@@ -413,24 +388,24 @@ Status run_frontend(std::string_view source, const CompileOptions& options, Job&
 
 }  // namespace
 
-Result<Analysis> analyse(std::string_view source, const CompileOptions& options) {
+Result<LibraryInfo> analyse(std::string_view source, const CompileOptions& options) {
   Job job;
   job.analysis = true;
   llvm::LLVMContext context;
   MLXN_TRY(run_frontend(source, options, job, context, nullptr));
-  Analysis analysis;
-  analysis.constants = job.constants;
+  LibraryInfo info;
+  info.constants = job.constants;
   std::set<std::string> seen;
   for (const EntryPoint& entry : job.all_entries) {
     if (!seen.insert(entry.name).second) continue;
     FunctionInfo function;
     function.name = entry.name;
     for (const FunctionConstant& constant : job.constants)
-      if (job.constants_used[entry.name].count(constant.name))
+      if (job.constants_used[entry.base_name].count(constant.name))
         function.constants.push_back(constant);
-    analysis.info.functions.push_back(std::move(function));
+    info.functions.push_back(std::move(function));
   }
-  return analysis;
+  return info;
 }
 
 Result<std::vector<std::string>> index_entry_points(std::string_view source,

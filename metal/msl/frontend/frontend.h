@@ -13,15 +13,9 @@
 
 namespace mlxn::msl {
 
-// What analysis learns about a library.
-struct Analysis {
-  LibraryInfo info;
-  std::vector<FunctionConstant> constants;  // all of the library
-};
-
 // Indexes the source and checks it: all code outside templates, and one instantiation of each
 // kernel template.
-Result<Analysis> analyse(std::string_view source, const CompileOptions& options);
+Result<LibraryInfo> analyse(std::string_view source, const CompileOptions& options);
 
 // Host names of all kernels, without parsing.
 Result<std::vector<std::string>> index_entry_points(std::string_view source,

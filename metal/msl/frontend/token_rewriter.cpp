@@ -158,8 +158,7 @@ class Rewriter {
     }
     if (name == "is_function_constant_defined" && is(i + 1, tok::l_paren) &&
         is(i + 3, tok::r_paren)) {
-      bool defined = options_.analysis || options_.constant_values.count(word(i + 2).str());
-      push_word(defined ? "true" : "false", token.getLocation());
+      emit_is_defined(in_[i + 2], token.getLocation());
       return i + 4;
     }
     out_.push_back(token);
@@ -304,6 +303,22 @@ class Rewriter {
     // float threadgroup x[8];
     return is(i + 1, tok::identifier) && i + 2 < in_.size() &&
            in_[i + 2].isOneOf(tok::l_square, tok::semi);
+  }
+
+  // Analysis keeps the name, ((void)x, true), so that the AST shows who depends on it.
+  void emit_is_defined(const Token& constant, SourceLocation location) {
+    if (!options_.analysis) {
+      bool defined = options_.constant_values.count(word_of(constant).str()) > 0;
+      return push_word(defined ? "true" : "false", location);
+    }
+    push(tok::l_paren, location);
+    push(tok::l_paren, location);
+    push_word("void", location);
+    push(tok::r_paren, location);
+    out_.push_back(constant);
+    push(tok::comma, location);
+    push_word("true", location);
+    push(tok::r_paren, location);
   }
 
   void emit_constant(const FunctionConstantDecl& constant) {

@@ -306,9 +306,6 @@ class Scanner {
       add_instantiation(head, next);
       return;
     }
-    if (&seen != &members_)
-      result_.declarations.push_back(
-          {head.has_parameters ? word(head.name).str() : head.last_word, {head.begin, next}});
     if (head.kind == Kind::kDeclaration && head.constant_index.end && !head.has_parameters) {
       add_constant(head, next);
       return;

@@ -39,14 +39,7 @@ struct FunctionConstantDecl {
   TokenRange index;  // argument of [[function_constant(...)]]
 };
 
-// A declaration at namespace scope and the name it declares.
-struct NamedDeclaration {
-  std::string name;
-  TokenRange range;
-};
-
 struct ScanResult {
-  std::vector<NamedDeclaration> declarations;
   std::vector<EntryPoint> entry_points;
   std::vector<FunctionConstantDecl> constants;
   std::vector<TokenRange>

@@ -10,6 +10,10 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Scalar/TailRecursionElimination.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::msl {
@@ -232,6 +236,18 @@ Status check_symbols(const Module& module, const std::vector<FunctionConstant>& 
   return {};
 }
 
+namespace {
+
+bool has_self_calls(const Module& module) {
+  for (const Function& function : module)
+    for (const User* user : function.users())
+      if (const auto* call = dyn_cast<CallInst>(user); call && call->getFunction() == &function)
+        return true;
+  return false;
+}
+
+}  // namespace
+
 Status inline_all(Module& module, const std::vector<Kernel>& kernels) {
   std::set<std::string> entries;
   for (const Kernel& kernel : kernels) entries.insert(kernel.symbol);
@@ -262,6 +278,16 @@ Status inline_all(Module& module, const std::vector<Kernel>& kernels) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   ModulePassManager passes;
   passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
+  // What is left calls itself. Kernels may do so in tail position; such calls become loops.
+  FunctionPassManager tail_calls;
+  tail_calls.addPass(SROAPass(SROAOptions::ModifyCFG));
+  tail_calls.addPass(InstCombinePass());
+  tail_calls.addPass(SimplifyCFGPass());
+  tail_calls.addPass(TailCallElimPass());
+  if (has_self_calls(module)) {
+    passes.addPass(createModuleToFunctionPassAdaptor(std::move(tail_calls)));
+    passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
+  }
   passes.addPass(GlobalDCEPass());
   passes.run(module, modules);
   for (const std::string& entry : entries) {
