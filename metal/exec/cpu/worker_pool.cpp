@@ -53,13 +53,15 @@ WorkerPool::WorkerPool(unsigned workers, unsigned spin_us) : spin_us_(spin_us), 
 }
 
 WorkerPool::~WorkerPool() {
+  if (getpid() != owner_) {
+    // A forked child has a copy of the handles but not of the threads: leave the handles alone.
+    new std::vector<std::thread>(std::move(threads_));
+    return;
+  }
   stop_ = true;
   ++epoch_;
   wake(epoch_, ~0u >> 1);
-  for (std::thread& thread : threads_) {
-    // A forked child has a copy of this object but not of its threads.
-    getpid() == owner_ ? thread.join() : thread.detach();
-  }
+  for (std::thread& thread : threads_) thread.join();
 }
 
 void WorkerPool::worker_main() {
