@@ -177,6 +177,12 @@ void CommandBufferObject::wait_until(MTL::CommandBufferStatus status, const char
            "would never end");
     return;
   }
+  lock.unlock();
+  commandQueue->help([&] {
+    std::lock_guard inner(mutex_);
+    return reached();
+  });
+  lock.lock();
   changed_.wait(lock, reached);
 }
 

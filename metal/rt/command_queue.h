@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 
 #include "metal/rt/device.h"
@@ -42,6 +43,8 @@ class QueueObject : public Object {
   // Takes back the place of a buffer that will never be committed.
   void forget(CommandBufferObject* buffer);
   bool is_current_thread() const { return worker_.is_current(); }
+  // Lets a thread that waits for a command buffer run the queue's work itself, until `done`.
+  void help(const std::function<bool()>& done) { worker_.help(done); }
 
   Ref<DeviceObject> device;
   Label label;

@@ -14,19 +14,31 @@ struct SerialWorker::State {
   std::deque<std::function<void()>> tasks;
   bool closing = false;
   std::thread thread;
-  std::thread::id thread_id;
+  bool running = false;    // a task is being run, by
+  std::thread::id runner;  // this thread
+
+  bool can_start() const { return !running && !tasks.empty(); }
+
+  // Runs the first task. The lock is free meanwhile: the task may destroy the worker object.
+  void run_next(std::unique_lock<std::mutex>& lock) {
+    std::function<void()> task = std::move(tasks.front());
+    tasks.pop_front();
+    running = true;
+    runner = std::this_thread::get_id();
+    lock.unlock();
+    task();
+    task = nullptr;
+    lock.lock();
+    running = false;
+    runner = {};
+  }
 
   void run() {
     std::unique_lock lock(mutex);
     for (;;) {
-      changed.wait(lock, [&] { return closing || !tasks.empty(); });
+      changed.wait(lock, [&] { return can_start() || (closing && !running); });
       if (tasks.empty()) return;
-      std::function<void()> task = std::move(tasks.front());
-      tasks.pop_front();
-      lock.unlock();
-      task();
-      task = nullptr;  // may destroy the worker object; the lock must be free
-      lock.lock();
+      run_next(lock);
     }
   }
 };
@@ -55,14 +67,23 @@ void SerialWorker::post(std::function<void()> task) {
   state_->tasks.push_back(std::move(task));
   if (!state_->thread.joinable()) {
     state_->thread = std::thread([state = state_] { state->run(); });
-    state_->thread_id = state_->thread.get_id();
   }
   state_->changed.notify_all();
 }
 
+void SerialWorker::help(const std::function<bool()>& done) {
+  const std::shared_ptr<State> state = state_;  // a task may destroy this object
+  while (!done()) {                             // asked without the lock: it may take others
+    std::unique_lock lock(state->mutex);
+    if (!state->can_start()) return;
+    state->run_next(lock);
+    if (state->closing || !state->tasks.empty()) state->changed.notify_all();
+  }
+}
+
 bool SerialWorker::is_current() const {
   std::lock_guard lock(state_->mutex);
-  return state_->thread_id == std::this_thread::get_id();
+  return state_->running && state_->runner == std::this_thread::get_id();
 }
 
 }  // namespace mlxn::rt

@@ -1,4 +1,5 @@
-// One thread, started on first use, that runs tasks in the order posted.
+// Runs tasks one at a time in the order posted: on a thread of its own, started on first use, or on
+// a thread that would otherwise wait for them.
 #pragma once
 
 #include <functional>
@@ -15,7 +16,10 @@ class SerialWorker {
   SerialWorker& operator=(const SerialWorker&) = delete;
 
   void post(std::function<void()> task);
-  // Whether the calling thread is this worker's.
+  // Runs tasks on the calling thread until `done` or until none is left to start. Spares a waiting
+  // thread the hand-over to the worker's thread and back.
+  void help(const std::function<bool()>& done);
+  // Whether the calling thread is inside one of the tasks.
   bool is_current() const;
 
  private:
