@@ -56,8 +56,8 @@ void ResidencyList::add(const char* call, const MTL::ResidencySet* const sets[],
     }
     Ref<ResidencySetObject> set(impl(sets[i]));
     std::lock_guard lock(mutex_);
-    const bool known = std::any_of(sets_.begin(), sets_.end(),
-                                   [&](auto& one) { return one.get() == set.get(); });
+    const bool known =
+        std::any_of(sets_.begin(), sets_.end(), [&](auto& one) { return one.get() == set.get(); });
     if (!known) sets_.push_back(std::move(set));
   }
 }
