@@ -236,14 +236,13 @@ __MSL_FN V sincos(V x, V& cosine) {
 
 // Functions with a fast version of their own come from the namespace of the math mode; all others
 // are the same in all three namespaces.
-#define __MSL_SHARED_FUNCTIONS(M)                                                               \
-  M(acos)                                                                                       \
-  M(acosh)                                                                                      \
-  M(asin)                                                                                       \
-  M(asinh) M(atan) M(atanh) M(ceil) M(cosh) M(cospi) M(exp10) M(fabs) M(floor) M(log10) M(rint) \
-      M(round) M(rsqrt) M(sinh) M(sinpi) M(sqrt) M(tan) M(tanh) M(tanpi) M(trunc) M(atan2)      \
-          M(copysign) M(divide) M(fdim) M(fmax) M(fmin) M(fmod) M(powr) M(fma) M(fmax3)         \
-              M(fmedian3) M(fmin3) M(fract) M(nextafter) M(ilogb) M(ldexp) M(frexp) M(modf)
+// clang-format off
+#define __MSL_SHARED_FUNCTIONS(M) \
+  M(acos) M(acosh) M(asin) M(asinh) M(atan) M(atanh) M(ceil) M(cosh) M(cospi) M(exp10) M(fabs) \
+  M(floor) M(log10) M(rint) M(round) M(rsqrt) M(sinh) M(sinpi) M(sqrt) M(tan) M(tanh) M(tanpi) \
+  M(trunc) M(atan2) M(copysign) M(divide) M(fdim) M(fmax) M(fmin) M(fmod) M(powr) M(fma) \
+  M(fmax3) M(fmedian3) M(fmin3) M(fract) M(nextafter) M(ilogb) M(ldexp) M(frexp) M(modf)
+// clang-format on
 #define __MSL_USE_PRECISE(name) using precise::name;
 #define __MSL_USE_FAST(name) using fast::name;
 namespace fast {
