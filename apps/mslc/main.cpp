@@ -84,7 +84,7 @@ void declare(CLI::App& app, Arguments& arguments) {
       ->allow_extra_args(false);
   app.add_option("--target", arguments.target, "cpu or ptx")->check(CLI::IsMember({"cpu", "ptx"}));
   app.add_option("--cpu", arguments.cpu,
-                 "processor: x86-64-v3 (default), x86-64-v4, znver4, ...; for ptx sm_90, ...");
+                 "processor: x86-64-v3 (default), x86-64-v4, native, ...; for ptx sm_90, ...");
   app.add_option("--features", arguments.features, "LLVM feature string, e.g. +avx512bf16");
   app.add_option("--libdevice", options.libdevice,
                  "ptx: NVIDIA's libdevice.10.bc (default: from the CUDA toolkit)");

@@ -6,6 +6,7 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Host.h"
 #include "metal/msl/codegen/codegen.h"
 #include "metal/msl/frontend/constant_values.h"
 #include "metal/msl/frontend/frontend.h"
@@ -39,6 +40,16 @@ void find_active_arguments(const llvm::Function& entry, Kernel& kernel) {
         used.count({argument.kind == ArgumentKind::kThreadgroupMemory, argument.index}) > 0;
 }
 
+// "native" means the processor this runs on.
+Target resolved(Target target) {
+  if (target.cpu != "native") return target;
+  target.cpu = llvm::sys::getHostCPUName().str();
+  for (const auto& feature : llvm::sys::getHostCPUFeatures())
+    target.features +=
+        str(target.features.empty() ? "" : ",", feature.second ? "+" : "-", feature.first().str());
+  return target;
+}
+
 class LibraryImpl : public Library {
  public:
   LibraryImpl(std::string source, CompileOptions options, LibraryInfo info)
@@ -52,7 +63,7 @@ class LibraryImpl : public Library {
     if (wanted.entry_points.empty())
       for (const FunctionInfo& function : info_.functions)
         wanted.entry_points.push_back(function.name);
-    wanted.target = request.target;
+    wanted.target = resolved(request.target);
     MLXN_ASSIGN(wanted.constant_values, constant_initialisers(info_.constants, request.constants));
     MLXN_ASSIGN(FrontendModule frontend, generate(source_, options_, wanted));
     Result<Image> result =
@@ -67,7 +78,7 @@ class LibraryImpl : public Library {
   Result<Image> lower(FrontendModule& frontend, const CompileRequest& request) const {
     llvm::Module& module = *frontend.module;
     bool ptx = request.target.kind == Target::Kind::kPtx;
-    MLXN_ASSIGN(auto machine, make_target_machine(request.target));
+    MLXN_ASSIGN(auto machine, make_target_machine(resolved(request.target)));
     module.setDataLayout(machine->createDataLayout());
     lower_annotations(module);
     drop_initialisers(module);

@@ -114,7 +114,7 @@ Result<LibraryInfo> parse_library_info(const std::vector<uint8_t>& bytes);
 
 struct Target {
   enum class Kind { kCpu, kPtx } kind = Kind::kCpu;
-  std::string cpu;       // LLVM name, e.g. "znver4", "x86-64-v3"; for ptx "sm_90"
+  std::string cpu;       // LLVM name, e.g. "x86-64-v3", or "native"; for ptx "sm_90"
   std::string features;  // LLVM feature string, may be empty
   std::string to_key() const;
 };

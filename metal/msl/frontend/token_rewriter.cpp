@@ -83,11 +83,6 @@ bool is_msl_attribute(llvm::StringRef name) {
 
 namespace {
 
-llvm::StringRef word_of(const Token& token) {
-  if (token.isAnnotation() || token.isLiteral() || !token.getIdentifierInfo()) return {};
-  return token.getIdentifierInfo()->getName();
-}
-
 class Rewriter {
  public:
   Rewriter(clang::Preprocessor& preprocessor, const std::vector<Token>& tokens,

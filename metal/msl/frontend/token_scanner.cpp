@@ -12,6 +12,11 @@ namespace mlxn::msl {
 using clang::Token;
 namespace tok = clang::tok;
 
+llvm::StringRef word_of(const Token& token) {
+  if (token.isAnnotation() || token.isLiteral() || !token.getIdentifierInfo()) return {};
+  return token.getIdentifierInfo()->getName();
+}
+
 bool is_address_space(llvm::StringRef word) {
   return llvm::StringSwitch<bool>(word)
       .Cases("device", "constant", "threadgroup", "thread", true)
@@ -20,11 +25,6 @@ bool is_address_space(llvm::StringRef word) {
 }
 
 namespace {
-
-llvm::StringRef word_of(const Token& token) {
-  if (token.isAnnotation() || token.isLiteral() || !token.getIdentifierInfo()) return {};
-  return token.getIdentifierInfo()->getName();
-}
 
 class Scanner {
  public:

@@ -46,6 +46,9 @@ struct ScanResult {
       dropped;  // explicit kernel instantiations and repeated overloads, ascending
 };
 
+// The identifier or keyword a token is; empty for all others.
+llvm::StringRef word_of(const clang::Token& token);
+
 // True for words that name an address space.
 bool is_address_space(llvm::StringRef word);
 

@@ -1,0 +1,6 @@
+kernel void first(device float* x) {
+  *x = 1;
+}
+kernel void second(device float* x) {
+  *x = undeclared;
+}
