@@ -54,7 +54,7 @@ unsigned core_count() {
 }
 
 // Largest difference relative to the size of the values.
-double difference(const std::vector<float>& a, const std::vector<float>& b) {
+double difference(const Floats& a, const Floats& b) {
   if (a.size() != b.size()) return INFINITY;
   double largest = 0, scale = 1e-30;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -80,10 +80,10 @@ int run(const Options& options) {
               "median us", "GB/s", "vs plain", "error");
   bool right = true;
   for (const Problem& problem : make_problems()) {
-    std::vector<float> expected;
+    Floats expected;
     double plain_us = 0;
     for (const auto& runner : runners) {
-      std::vector<float> out;
+      Floats out;
       std::string why;
       const auto timing = runner->run(problem, options.seconds, out, why);
       if (!timing) {

@@ -25,7 +25,7 @@ class PlainRunner : public Runner {
   }
   std::string name() const override { return "plain C++ -O3"; }
 
-  std::optional<Timing> run(const Problem& problem, double seconds, std::vector<float>& out,
+  std::optional<Timing> run(const Problem& problem, double seconds, Floats& out,
                             std::string&) override {
     out.assign(problem.outputs, 0);
     problem_ = &problem;

@@ -23,7 +23,7 @@ class Runner {
  public:
   virtual ~Runner() = default;
   virtual std::string name() const = 0;
-  virtual std::optional<Timing> run(const Problem& problem, double seconds, std::vector<float>& out,
+  virtual std::optional<Timing> run(const Problem& problem, double seconds, Floats& out,
                                     std::string& why) = 0;
 };
 

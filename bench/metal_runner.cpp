@@ -16,7 +16,7 @@ class MetalRunner : public Runner {
  public:
   std::string name() const override { return "Metal (mlxn)"; }
 
-  std::optional<Timing> run(const Problem& problem, double seconds, std::vector<float>& out,
+  std::optional<Timing> run(const Problem& problem, double seconds, Floats& out,
                             std::string& why) override {
     auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
     NS::Error* error = nullptr;

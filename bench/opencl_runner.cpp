@@ -20,7 +20,7 @@ class OpenClRunner : public Runner {
   }
   std::string name() const override { return "PoCL"; }
 
-  std::optional<Timing> run(const Problem& problem, double seconds, std::vector<float>& out,
+  std::optional<Timing> run(const Problem& problem, double seconds, Floats& out,
                             std::string& why) override {
     cl_int code = CL_SUCCESS;
     cl_kernel kernel = program_ ? clCreateKernel(program_, problem.kernel.c_str(), &code) : nullptr;

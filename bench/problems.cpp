@@ -6,12 +6,12 @@
 namespace mlxn::bench {
 namespace {
 
-std::vector<uint8_t> random_floats(size_t count, uint32_t seed) {
+Bytes random_floats(size_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> values(-1, 1);
-  std::vector<float> floats(count);
+  Floats floats(count);
   for (float& value : floats) value = values(random);
-  std::vector<uint8_t> bytes(count * sizeof(float));
+  Bytes bytes(count * sizeof(float));
   std::memcpy(bytes.data(), floats.data(), bytes.size());
   return bytes;
 }
@@ -49,7 +49,7 @@ Problem matvec(uint32_t rows, uint32_t columns) {
   out.name = "matvec q4_0 4096 x 4096";
   out.kernel = "matvec_q4_0";
   out.params = {rows, columns, 0};
-  std::vector<uint8_t> weights(size_t{rows} * columns / 32 * 18);
+  Bytes weights(size_t{rows} * columns / 32 * 18);
   std::mt19937 random(5);
   for (uint8_t& byte : weights) byte = static_cast<uint8_t>(random());
   for (size_t block = 0; block < weights.size(); block += 18) {  // scales of 2^-6 as half

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/huge_pages.h"
+
 namespace mlxn::bench {
 
 struct Params {
@@ -17,10 +19,10 @@ struct Problem {
   std::string name;    // shown
   std::string kernel;  // in kernels.metal and kernels.cl
   Params params;
-  std::vector<std::vector<uint8_t>> inputs;  // bound at 0 and 1; output at 2; params at 3
-  size_t outputs = 0;                        // floats
-  size_t threads = 0, group = 0;             // of the kernel's grid
-  double bytes = 0;                          // read and written once
+  std::vector<Bytes> inputs;      // bound at 0 and 1; output at 2; params at 3
+  size_t outputs = 0;             // floats
+  size_t threads = 0, group = 0;  // of the kernel's grid
+  double bytes = 0;               // read and written once
   // The plain C++ loop over items [begin, end) of all.
   size_t items = 0;
   std::function<void(const Problem&, float* out, size_t begin, size_t end)> plain;
