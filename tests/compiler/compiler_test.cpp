@@ -231,6 +231,11 @@ TEST(Refusals, NameTheReason) {
   EXPECT_THAT(compile_error(*found, request({"k"})), HasSubstr("inline assembly"));
   EXPECT_THAT(compile_error(*found, request({"m"})), HasSubstr("undefined function 'g()'"));
   EXPECT_THAT(compile_error(*found, request({"r"})), HasSubstr("recursive"));
+  EXPECT_TRUE(library(kHead + R"(
+    template <int N> int times(int x) { return N * x; }
+    kernel void p(device int* x) { auto f = times<3>; *x = f(*x); })")
+                  ->compile(request()))
+      << "a pointer to one function is that function";
   EXPECT_TRUE(found->compile(request({"t"}))) << "a tail call is a loop";
   EXPECT_THAT(compile_error(*found, request({"nobody"})), HasSubstr("no kernel named 'nobody'"));
 }

@@ -238,25 +238,14 @@ Status check_symbols(const Module& module, const std::vector<FunctionConstant>& 
 
 namespace {
 
-bool has_self_calls(const Module& module) {
-  for (const Function& function : module)
-    for (const User* user : function.users())
-      if (const auto* call = dyn_cast<CallInst>(user); call && call->getFunction() == &function)
-        return true;
-  return false;
-}
-
-}  // namespace
-
-Status inline_all(Module& module, const std::vector<Kernel>& kernels) {
-  std::set<std::string> entries;
-  for (const Kernel& kernel : kernels) entries.insert(kernel.symbol);
+// Lets every function but the entries be inlined and dropped.
+void make_inlinable(Module& module, const std::vector<Function*>& entries) {
   for (Function& function : module) {
     if (function.isDeclaration()) continue;
     function.removeFnAttr(Attribute::NoInline);
     function.removeFnAttr(Attribute::OptimizeNone);
     function.removeFnAttr(Attribute::MustProgress);
-    if (entries.count(function.getName().str())) continue;
+    if (is_contained(entries, &function)) continue;
     function.setLinkage(GlobalValue::InternalLinkage);
     function.setComdat(nullptr);
     function.addFnAttr(Attribute::AlwaysInline);
@@ -266,47 +255,72 @@ Status inline_all(Module& module, const std::vector<Kernel>& kernels) {
       global.setLinkage(GlobalValue::InternalLinkage);
       global.setComdat(nullptr);
     }
+}
+
+void run_passes(Module& module, ModulePassManager passes) {
   PassBuilder builder;
-  ModuleAnalysisManager modules;
-  FunctionAnalysisManager functions;
   LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
   builder.registerModuleAnalyses(modules);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.registerCGSCCAnalyses(components);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  ModulePassManager passes;
-  passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
-  // What is left calls itself. Kernels may do so in tail position; such calls become loops.
-  FunctionPassManager tail_calls;
-  tail_calls.addPass(SROAPass(SROAOptions::ModifyCFG));
-  tail_calls.addPass(InstCombinePass());
-  tail_calls.addPass(SimplifyCFGPass());
-  tail_calls.addPass(TailCallElimPass());
-  if (has_self_calls(module)) {
-    passes.addPass(createModuleToFunctionPassAdaptor(std::move(tail_calls)));
-    passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
-  }
-  passes.addPass(GlobalDCEPass());
   passes.run(module, modules);
-  for (const std::string& entry : entries) {
-    Function* function = module.getFunction(entry);
-    if (!function) continue;
-    for (BasicBlock& block : *function)
-      for (Instruction& instruction : block)
-        if (auto* call = dyn_cast<CallBase>(&instruction)) {
-          Function* callee = call->getCalledFunction();
-          if (call->isInlineAsm()) continue;  // refused by check_symbols
-          if (!callee)
-            return Error(ErrorCode::kCompileFailed,
-                         "calls through function pointers are not supported");
-          if (!callee->isDeclaration())
-            return Error(ErrorCode::kCompileFailed,
-                         str("recursive functions are not allowed: ", callee->getName().str()));
-        }
-  }
+}
+
+// Makes calls through local function pointers direct, and tail calls of a function to itself loops.
+FunctionPassManager resolve_calls() {
+  FunctionPassManager passes;
+  passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+  passes.addPass(InstCombinePass());
+  passes.addPass(SimplifyCFGPass());
+  passes.addPass(TailCallElimPass());
+  return passes;
+}
+
+// A call that inlining has left over, as an error; inline assembly is check_symbols' business.
+Status check_calls(const std::vector<Function*>& entries) {
+  for (const Function* entry : entries)
+    for (const BasicBlock& block : *entry)
+      for (const Instruction& instruction : block) {
+        const auto* call = dyn_cast<CallBase>(&instruction);
+        if (!call || call->isInlineAsm()) continue;
+        const Function* callee = call->getCalledFunction();
+        if (!callee)
+          return Error(ErrorCode::kCompileFailed,
+                       "calls through function pointers that differ at run time are not supported");
+        if (!callee->isDeclaration())
+          return Error(ErrorCode::kCompileFailed, str("recursive functions are not allowed: ",
+                                                      demangle(callee->getName().str())));
+      }
   return {};
+}
+
+}  // namespace
+
+Status inline_all(Module& module, const std::vector<Kernel>& kernels) {
+  std::vector<Function*> entries;
+  for (const Kernel& kernel : kernels)
+    if (Function* entry = module.getFunction(kernel.symbol)) entries.push_back(entry);
+  make_inlinable(module, entries);
+  ModulePassManager first;
+  first.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
+  run_passes(module, std::move(first));
+  // Inlining may reveal what a pointer points to, and that more to inline.
+  constexpr int kRounds = 3;
+  for (int round = 0; round < kRounds && !check_calls(entries); ++round) {
+    ModulePassManager again;
+    again.addPass(createModuleToFunctionPassAdaptor(resolve_calls()));
+    again.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
+    run_passes(module, std::move(again));
+  }
+  ModulePassManager last;
+  last.addPass(GlobalDCEPass());
+  run_passes(module, std::move(last));
+  return check_calls(entries);
 }
 
 void number_sites(Module& module) {
