@@ -25,8 +25,9 @@ class QueueDescriptorObject : public Object {
   NS::UInteger maxCommandBufferCount = kDefaultCommandBuffers;
 };
 
-// Command buffers take a place in the order when they are enqueued and run, one after the other on
-// the queue's thread, when they and all before them are committed.
+// Command buffers take a place in the order when they are enqueued and run, one after the other,
+// when they and all before them are committed: on the queue's thread, or on one that waits for
+// them.
 class QueueObject : public Object {
  public:
   using Api = MTL::CommandQueue;
