@@ -69,16 +69,18 @@ class LibraryImpl : public Library {
     Result<Image> result =
         Error(ErrorCode::kCompileFailed, "the code generator crashed on this kernel");
     llvm::CrashRecoveryContext guard;
-    if (!guard.RunSafelyOnThread([&] { result = lower(frontend, request); }, 64u << 20))
+    if (!guard.RunSafelyOnThread([&] { result = lower(frontend, request, wanted.target); },
+                                 64u << 20))
       return Error(ErrorCode::kCompileFailed, "the code generator crashed on this kernel");
     return result;
   }
 
  private:
-  Result<Image> lower(FrontendModule& frontend, const CompileRequest& request) const {
+  Result<Image> lower(FrontendModule& frontend, const CompileRequest& request,
+                      const Target& target) const {
     llvm::Module& module = *frontend.module;
     bool ptx = request.target.kind == Target::Kind::kPtx;
-    MLXN_ASSIGN(auto machine, make_target_machine(resolved(request.target)));
+    MLXN_ASSIGN(auto machine, make_target_machine(target));
     module.setDataLayout(machine->createDataLayout());
     lower_annotations(module);
     drop_initialisers(module);

@@ -7,11 +7,11 @@
 #include "clang/AST/Expr.h"
 #include "clang/CodeGen/CodeGenAction.h"
 #include "clang/Frontend/CompilerInstance.h"
-#include "clang/Frontend/CompilerInvocation.h"
 #include "clang/Lex/Preprocessor.h"
 #include "clang/Parse/Parser.h"
 #include "clang/Sema/Sema.h"
 #include "llvm/Support/CrashRecoveryContext.h"
+#include "metal/msl/frontend/clang_setup.h"
 #include "metal/msl/frontend/constant_use.h"
 #include "metal/msl/frontend/diagnostics.h"
 #include "metal/msl/frontend/prelude.h"
@@ -172,7 +172,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
   // Remembers variables that carry information out of the parse.
   void note(clang::Decl* declaration) {
     if (auto* scope = llvm::dyn_cast<clang::NamespaceDecl>(declaration)) {
-      if (scope->getName() != "metal" || marks_.empty())
+      if (scope->getName() != "metal")
         for (clang::Decl* inner : scope->decls()) note(inner);
       return;
     }
@@ -337,7 +337,6 @@ std::vector<std::string> arguments_for(const CompileOptions& options, const Targ
   else
     args.insert(args.end(), {"-include", "msl_prelude.h", "-include", "msl_entry.h"});
   for (const std::string& folder : options.include_dirs) args.insert(args.end(), {"-I", folder});
-  args.push_back("placeholder");  // the input; replaced by memory
   return args;
 }
 
@@ -352,26 +351,13 @@ Status run_frontend(std::string_view source, const CompileOptions& options, Job&
     DiagnosticCollector collector;
     clang::CompilerInstance compiler;
     auto prelude = precompiled_prelude(language_arguments(options, job.request.target));
-    auto files = make_file_system(options.include_dirs, prelude.get());
-    compiler.createDiagnostics(&collector, /*ShouldOwnClient=*/false);
-    std::vector<std::string> args = arguments_for(options, job.request.target, prelude != nullptr);
-    std::vector<const char*> pointers;
-    for (const std::string& arg : args) pointers.push_back(arg.c_str());
-    auto invocation = std::make_shared<clang::CompilerInvocation>();
-    if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers,
-                                                   compiler.getDiagnostics())) {
+    auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
+        llvm::StringRef(source.data(), source.size()), options.source_name);
+    if (!set_up(compiler, collector, arguments_for(options, job.request.target, prelude != nullptr),
+                *buffer, make_file_system(options.include_dirs, prelude.get()))) {
       diagnostics = collector.text();
       return;
     }
-    auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
-        llvm::StringRef(source.data(), source.size()), options.source_name);
-    auto& inputs = invocation->getFrontendOpts().Inputs;
-    inputs.clear();
-    inputs.emplace_back(buffer->getMemBufferRef(), clang::InputKind(clang::Language::CXX));
-    compiler.setInvocation(invocation);
-    compiler.createDiagnostics(&collector, /*ShouldOwnClient=*/false);
-    compiler.createFileManager(files);
-    compiler.setVerboseOutputStream(llvm::nulls());
     FrontendAction action(job, &context);
     succeeded = compiler.ExecuteAction(action);
     if (succeeded && module) *module = action.takeModule();

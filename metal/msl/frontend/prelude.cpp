@@ -4,12 +4,10 @@
 #include <mutex>
 
 #include "clang/Frontend/CompilerInstance.h"
-#include "clang/Frontend/CompilerInvocation.h"
 #include "clang/Frontend/FrontendAction.h"
-#include "clang/Lex/PreprocessorOptions.h"
 #include "clang/Serialization/ASTWriter.h"
 #include "clang/Serialization/PCHContainerOperations.h"
-#include "llvm/Support/raw_ostream.h"
+#include "metal/msl/frontend/clang_setup.h"
 #include "metal/msl/frontend/source_files.h"
 
 namespace mlxn::msl {
@@ -40,21 +38,8 @@ std::shared_ptr<const llvm::MemoryBuffer> build(
     const std::vector<std::string>& language_arguments) {
   clang::IgnoringDiagConsumer silent;
   clang::CompilerInstance compiler;
-  compiler.createDiagnostics(&silent, /*ShouldOwnClient=*/false);
-  std::vector<const char*> pointers;
-  for (const std::string& argument : language_arguments) pointers.push_back(argument.c_str());
-  pointers.push_back("placeholder");
-  auto invocation = std::make_shared<clang::CompilerInvocation>();
-  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers, compiler.getDiagnostics()))
-    return nullptr;
   auto source = llvm::MemoryBuffer::getMemBuffer(kPreludeText, "/msl/prelude");
-  auto& inputs = invocation->getFrontendOpts().Inputs;
-  inputs.clear();
-  inputs.emplace_back(source->getMemBufferRef(), clang::InputKind(clang::Language::CXX));
-  compiler.setInvocation(invocation);
-  compiler.createDiagnostics(&silent, /*ShouldOwnClient=*/false);
-  compiler.createFileManager(make_file_system({}));
-  compiler.setVerboseOutputStream(llvm::nulls());
+  if (!set_up(compiler, silent, language_arguments, *source, make_file_system({}))) return nullptr;
   PreludeAction action;
   if (!compiler.ExecuteAction(action) || !action.buffer->IsComplete) return nullptr;
   llvm::StringRef bytes(action.buffer->Data.data(), action.buffer->Data.size());

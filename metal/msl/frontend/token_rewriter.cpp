@@ -160,14 +160,7 @@ class Rewriter {
     return i + 1;
   }
 
-  size_t closing(size_t i) const {
-    int depth = 0;
-    for (; i < in_.size(); ++i) {
-      if (in_[i].isOneOf(tok::l_paren, tok::l_square, tok::l_brace)) ++depth;
-      if (in_[i].isOneOf(tok::r_paren, tok::r_square, tok::r_brace) && --depth == 0) return i;
-    }
-    return in_.size();
-  }
+  size_t closing(size_t i) const { return closing_bracket(in_, i, in_.size()); }
 
   // Refuses an attribute neither MSL nor C++ knows; Clang alone would ignore it.
   void check_attribute(size_t i) {
@@ -425,10 +418,7 @@ std::vector<Token> plain_parameters(clang::Preprocessor& preprocessor,
   std::vector<Token> result;
   for (size_t i = range.begin; i < range.end; ++i) {
     if (tokens[i].is(tok::l_square) && i + 1 < range.end && tokens[i + 1].is(tok::l_square)) {
-      for (int depth = 0; i < range.end; ++i) {
-        if (tokens[i].is(tok::l_square)) ++depth;
-        if (tokens[i].is(tok::r_square) && --depth == 0) break;
-      }
+      i = closing_bracket(tokens, i, range.end);
       continue;
     }
     Token token = tokens[i];

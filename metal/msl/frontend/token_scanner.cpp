@@ -17,6 +17,15 @@ llvm::StringRef word_of(const Token& token) {
   return token.getIdentifierInfo()->getName();
 }
 
+size_t closing_bracket(const std::vector<Token>& tokens, size_t i, size_t end) {
+  int depth = 0;
+  for (; i < end; ++i) {
+    if (tokens[i].isOneOf(tok::l_paren, tok::l_square, tok::l_brace)) ++depth;
+    if (tokens[i].isOneOf(tok::r_paren, tok::r_square, tok::r_brace) && --depth == 0) return i;
+  }
+  return end;
+}
+
 bool is_address_space(llvm::StringRef word) {
   return llvm::StringSwitch<bool>(word)
       .Cases("device", "constant", "threadgroup", "thread", true)
@@ -74,15 +83,7 @@ class Scanner {
   }
   bool is(size_t i, tok::TokenKind kind) const { return i < tokens_.size() && tokens_[i].is(kind); }
 
-  // Position of the token that closes the bracket at `i` (or the end).
-  size_t closing(size_t i, size_t end) const {
-    int depth = 0;
-    for (; i < end; ++i) {
-      if (at(i).isOneOf(tok::l_paren, tok::l_square, tok::l_brace)) ++depth;
-      if (at(i).isOneOf(tok::r_paren, tok::r_square, tok::r_brace) && --depth == 0) return i;
-    }
-    return end;
-  }
+  size_t closing(size_t i, size_t end) const { return closing_bracket(tokens_, i, end); }
 
   // Position of the `>` that closes the template list opened at `i`; `>>` counts twice.
   size_t closing_angle(size_t i, size_t end) const {

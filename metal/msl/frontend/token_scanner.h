@@ -49,6 +49,9 @@ struct ScanResult {
 // The identifier or keyword a token is; empty for all others.
 llvm::StringRef word_of(const clang::Token& token);
 
+// Position of the token that closes the bracket at `i`, or `end`.
+size_t closing_bracket(const std::vector<clang::Token>& tokens, size_t i, size_t end);
+
 // True for words that name an address space.
 bool is_address_space(llvm::StringRef word);
 
