@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <Metal/Metal.hpp>
+
+#include "mlxn/base/result.h"
+#include "mlxn/core/buffer.h"
+#include "mlxn/core/counters.h"
+#include "mlxn/core/options.h"
+#include "mlxn/core/profile.h"
+
+namespace mlxn {
+
+class BufferPool;
+class CommandEncoder;
+class Context;
+class EncoderSession;
+class GraphSession;
+struct GraphSessionOptions;
+
+struct DeviceLimits {
+  uint64_t max_buffer_length = 0;
+  uint64_t recommended_working_set = 0;  // bytes
+  uint64_t max_threadgroup_memory = 0;
+  uint32_t max_threads_per_threadgroup = 0;
+  uint64_t max_inline_bytes = 4096;
+  bool unified_memory = true;
+  bool dispatch_sampling = false;  // timestamps around single dispatches
+};
+
+// A GPU with a command queue. A cheap handle: copies, and all that is made from it, share one
+// context (counters, profile, residency, options). Thread-safe.
+class Device {
+ public:
+  // The system's default device. kDeviceNotFound when there is none.
+  static Result<Device> create(RuntimeOptions options = RuntimeOptions::from_settings());
+  // Around a Metal device made elsewhere, which is retained.
+  static Result<Device> wrap(MTL::Device* device,
+                             RuntimeOptions options = RuntimeOptions::from_settings());
+  // The same context with a command queue of its own.
+  Result<Device> with_new_queue() const;
+
+  std::string name() const;
+  const DeviceLimits& limits() const;
+  const RuntimeOptions& options() const;
+  uint64_t id() const;  // of the context; buffers of another one cannot be bound
+  bool residency_enabled() const;
+  MTL::Device* metal_device() const;  // borrowed
+  MTL::CommandQueue* metal_queue() const;
+
+  // New zero-filled memory of exactly the size that dtype and shape need.
+  Result<Buffer> alloc(Dtype dtype, Shape shape, StorageMode mode = StorageMode::kShared) const;
+  // As alloc; `byte_len` must be what dtype and shape need.
+  Result<Buffer> alloc_buffer(uint64_t byte_len, Dtype dtype, Shape shape) const;
+  // For loaders that overwrite all of it: contents are whatever the system gives.
+  Result<Buffer> alloc_uninit(Dtype dtype, Shape shape,
+                              StorageMode mode = StorageMode::kShared) const;
+  // Host memory as a buffer, without a copy. Address and length must be multiples of the page size.
+  // `owner` is kept until the last use is over; with an empty one the caller keeps the memory.
+  Result<Buffer> wrap_host_memory(void* bytes, uint64_t byte_len, Dtype dtype, Shape shape,
+                                  std::shared_ptr<void> owner = nullptr) const;
+  // A Metal buffer of the same device made elsewhere, which is retained.
+  Result<Buffer> wrap_metal_buffer(MTL::Buffer* buffer, Dtype dtype, Shape shape) const;
+
+  // Copies between the host and a buffer of any storage mode; sizes must be equal. Blocks until
+  // done. The caller sees to it that nothing in flight uses the buffer.
+  Status upload(std::span<const std::byte> bytes, const Buffer& buffer) const;
+  Status download(const Buffer& buffer, std::span<std::byte> bytes) const;
+
+  Result<CommandEncoder> command_encoder() const;
+  Result<EncoderSession> encoder_session() const;
+  Result<GraphSession> graph_session() const;
+  Result<GraphSession> graph_session(const GraphSessionOptions& options) const;
+
+  // Since the device was made; take two and subtract.
+  Counters counters() const;
+  Profile& profile() const;
+
+  std::string to_string() const;  // "Device(name)"
+
+  // For the other parts of the library.
+  Device(std::shared_ptr<Context> context, NS::SharedPtr<MTL::CommandQueue> queue);
+  const std::shared_ptr<Context>& context() const { return context_; }
+
+ private:
+  std::shared_ptr<Context> context_;
+  NS::SharedPtr<MTL::CommandQueue> queue_;
+};
+
+}  // namespace mlxn

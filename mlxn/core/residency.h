@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include <Metal/Metal.hpp>
+
+#include "mlxn/base/result.h"
+#include "mlxn/core/counters.h"
+
+namespace mlxn {
+
+// The allocations a device hints as resident. Changes are staged; `flush` applies them, at most
+// once for each submission. An allocation added twice is removed by the second removal.
+// Thread-safe.
+class ResidencySet {
+ public:
+  // Fails where the system has no residency sets; the caller goes on without.
+  static Result<std::shared_ptr<ResidencySet>> create(MTL::Device* device, CounterBlock& counters);
+  // Detaches from all queues and empties the set.
+  ~ResidencySet();
+
+  void attach(MTL::CommandQueue* queue);
+  void add(MTL::Allocation* allocation);
+  void remove(MTL::Allocation* allocation);
+  // Applies staged changes. True when there were any.
+  bool flush();
+  size_t size() const;  // distinct members
+  bool contains(const MTL::Allocation* allocation) const;
+
+ private:
+  ResidencySet(NS::SharedPtr<MTL::ResidencySet> set, CounterBlock& counters);
+
+  NS::SharedPtr<MTL::ResidencySet> set_;
+  CounterBlock& counters_;
+  mutable std::mutex mutex_;
+  std::unordered_map<const MTL::Allocation*, uint64_t> members_;  // -> times added
+  std::vector<NS::SharedPtr<MTL::CommandQueue>> queues_;
+  std::atomic<bool> pending_{false};
+};
+
+}  // namespace mlxn
