@@ -68,10 +68,11 @@ Result<Ref<DeviceObject>> DeviceObject::create(const metal::DeviceOptions& optio
                  str("executor '", name, "', expected one of: ", executor_names()));
   }
   MLXN_ASSIGN(auto executor, entry->create({.worker_count = options.worker_count,
-                                            .dispatch_sampling = options.dispatch_sampling}));
+                                            .dispatch_sampling = options.dispatch_sampling,
+                                            .schedule_seed = options.schedule_seed}));
   static std::atomic<uint64_t> next_id = 1;
   auto device = make<DeviceObject>();
-  device->executor_ = std::move(executor);
+  device->executor_ = std::make_unique<FaultExecutor>(std::move(executor));
   device->options_ = options;
   device->cache_ = std::make_unique<KernelCache>(cache_options(options));
   device->name = make_string(device->info().name);
@@ -94,6 +95,10 @@ MTL::Device* mlxn::metal::create_device(const DeviceOptions& options, NS::Error*
   if (device) return rt::owned(std::move(*device));
   rt::set_error(error, rt::make_error(rt::kDeviceErrorDomain, 1, device.error().message()));
   return nullptr;
+}
+
+void mlxn::metal::inject_fault(MTL::Device* device, Fault fault, uint64_t after) {
+  if (auto* self = rt::impl(device)) self->executor().inject(fault, after);
 }
 
 std::vector<std::string> mlxn::metal::take_recorded_commands(MTL::Device* device) {

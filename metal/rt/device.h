@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "metal/rt/executor.h"
+#include "metal/rt/fault_executor.h"
 #include "metal/rt/foundation.h"
 #include "metal/rt/kernel_cache.h"
 #include "metal/rt/serial_worker.h"
@@ -25,7 +25,7 @@ class DeviceObject : public Object {
   static Result<Ref<DeviceObject>> create(const metal::DeviceOptions& options);
 
   std::string description() const override { return info().name; }
-  Executor& executor() const { return *executor_; }
+  FaultExecutor& executor() const { return *executor_; }
   const DeviceInfo& info() const { return executor_->info(); }
   const metal::DeviceOptions& options() const { return options_; }
   KernelCache& cache() const { return *cache_; }
@@ -37,7 +37,7 @@ class DeviceObject : public Object {
   std::atomic<bool> shouldMaximizeConcurrentCompilation = false;
 
  private:
-  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<FaultExecutor> executor_;
   metal::DeviceOptions options_;
   std::unique_ptr<KernelCache> cache_;
 };

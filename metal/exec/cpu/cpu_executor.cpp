@@ -9,6 +9,7 @@
 #include "metal/exec/cpu/cpu_memory.h"
 #include "metal/exec/cpu/cpu_target.h"
 #include "metal/exec/cpu/list_runner.h"
+#include "metal/exec/cpu/permutation.h"
 #include "metal/exec/cpu/worker_pool.h"
 #include "mlxn/base/settings.h"
 
@@ -42,6 +43,7 @@ class CpuExecutor : public rt::Executor {
       : info_(describe(options)),
         target_key_(info_.target.to_key()),
         account_(std::make_shared<std::atomic<uint64_t>>(0)),
+        schedule_seed_(options.schedule_seed),
         pool_(info_.worker_count, options.spin_us) {}
 
   const rt::DeviceInfo& info() const override { return info_; }
@@ -59,7 +61,7 @@ class CpuExecutor : public rt::Executor {
   }
   Status run(const rt::CommandList& list, rt::RunTimes& times) override {
     times.start_ns = now_ns();
-    Status status = run_list(list, pool_);
+    Status status = run_list(list, pool_, next_seed());
     times.end_ns = now_ns();
     return status;
   }
@@ -67,9 +69,17 @@ class CpuExecutor : public rt::Executor {
   uint64_t allocated_bytes() const override { return account_->load(std::memory_order_relaxed); }
 
  private:
+  // Another one for each list, the same ones for each run of a program.
+  uint64_t next_seed() {
+    if (schedule_seed_ == 0) return 0;
+    return std::max<uint64_t>(1, mix(schedule_seed_, lists_.fetch_add(1)));
+  }
+
   const rt::DeviceInfo info_;
   const std::string target_key_;
   const Account account_;
+  const uint64_t schedule_seed_;
+  std::atomic<uint64_t> lists_{0};
   WorkerPool pool_;
 };
 

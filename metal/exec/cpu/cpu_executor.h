@@ -12,6 +12,7 @@ struct CpuOptions {
   uint32_t workers = 0;  // threads that run kernels, the caller included; 0: one for each core
   bool dispatch_sampling = true;  // whether timestamps between dispatches are offered
   uint32_t spin_us = 50;          // how long an idle worker spins before it sleeps
+  uint64_t schedule_seed = 0;     // not 0: what runs between two barriers is shuffled
   msl::Target target;             // code to accept; an empty cpu name means detect_target()
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "metal/exec/cpu/cpu_dispatch.h"
+#include "metal/exec/cpu/permutation.h"
 #include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
 
@@ -95,10 +96,11 @@ std::string describe(const rt::Command& command) {
 }
 
 // The commands between two barriers. All their threadgroups and transfer pieces form one sequence
-// of units; workers claim runs of it by one atomic counter.
+// of units; workers claim runs of it by one atomic counter. With a seed, they claim places of a
+// pseudo-random order of all units instead, so that a missing barrier shows.
 class Segment : public Job {
  public:
-  explicit Segment(unsigned workers) : workers_(workers) {}
+  Segment(unsigned workers, uint64_t seed) : workers_(workers), seed_(seed) {}
 
   template <class Prepared>
   Status add(size_t command, uint64_t units, Prepared prepared) {
@@ -113,13 +115,14 @@ class Segment : public Job {
   }
 
   // Beyond it, running what is there is better than collecting more: the entries stay in cache.
-  bool full() const { return entries_.size() >= kMaxEntries; }
+  bool full() const { return seed_ == 0 && entries_.size() >= kMaxEntries; }
 
   // Runs what was added and starts anew. The error names no command; `failed` does.
   Status run(WorkerPool::Lease& lease, size_t& failed) {
     next_.store(0, std::memory_order_relaxed);
     first_failed_.store(entries_.size(), std::memory_order_relaxed);
     chunk_ = std::max<uint64_t>(1, units_ / (workers_ * kPiecesForEachWorker));
+    if (seed_ != 0) order_ = Permutation(units_, mix(seed_, runs_++));
     if (units_ > 1 && workers_ > 1) {
       const uint64_t helpers = worth_waking() ? std::min<uint64_t>(workers_ - 1, units_ - 1) : 0;
       lease.run(*this, static_cast<unsigned>(helpers));
@@ -139,6 +142,7 @@ class Segment : public Job {
   }
 
   void work(Scratch& scratch) override {
+    if (seed_ != 0) return work_shuffled(scratch);
     size_t index = 0;
     for (;;) {
       uint64_t begin = next_.fetch_add(chunk_, std::memory_order_relaxed);
@@ -160,6 +164,18 @@ class Segment : public Job {
     uint64_t begin, end;  // units
     std::variant<PreparedDispatch, Transfer> work;
   };
+
+  void work_shuffled(Scratch& scratch) {
+    for (;;) {
+      const uint64_t position = next_.fetch_add(1, std::memory_order_relaxed);
+      if (position >= units_) return;
+      const uint64_t unit = order_(position);
+      auto entry = std::ranges::upper_bound(entries_, unit, {}, &Entry::end);
+      const auto index = static_cast<size_t>(entry - entries_.begin());
+      if (index < first_failed_.load(std::memory_order_relaxed))
+        run_units(index, unit, unit + 1, scratch);
+    }
+  }
 
   bool worth_waking() const {
     uint64_t total = 0;
@@ -201,6 +217,9 @@ class Segment : public Job {
   }
 
   const unsigned workers_;
+  const uint64_t seed_;  // 0: units run in order
+  uint64_t runs_ = 0;
+  Permutation order_;
   std::vector<Entry> entries_;
   uint64_t units_ = 0, chunk_ = 1;
   alignas(64) std::atomic<uint64_t> next_{0};
@@ -211,8 +230,8 @@ class Segment : public Job {
 
 class ListRunner {
  public:
-  ListRunner(const rt::CommandList& list, WorkerPool& pool)
-      : list_(list), lease_(pool), segment_(pool.workers()) {}
+  ListRunner(const rt::CommandList& list, WorkerPool& pool, uint64_t seed)
+      : list_(list), lease_(pool), segment_(pool.workers(), seed) {}
 
   Status run() {
     for (size_t i = 0; i < list_.commands.size(); ++i) {
@@ -280,9 +299,9 @@ uint64_t now_ns() {
                                    .count());
 }
 
-Status run_list(const rt::CommandList& list, WorkerPool& pool) {
+Status run_list(const rt::CommandList& list, WorkerPool& pool, uint64_t seed) {
   ScopedFloatModes modes;
-  return ListRunner(list, pool).run();
+  return ListRunner(list, pool, seed).run();
 }
 
 }  // namespace mlxn::cpu

@@ -20,11 +20,25 @@ struct DeviceOptions {
   bool dispatch_sampling = true;  // false: counters can be sampled at encoder boundaries only
   bool cache = true;              // keep compiled kernels on disk (always in memory)
   std::string cache_folder;       // empty: the setting `cache_dir`
+  // Not 0: the CPU executor runs the threadgroups and transfers between two barriers in a
+  // pseudo-random order, another one for each command buffer, so that a missing barrier shows as a
+  // wrong result. With one worker and one queue a seed gives the same order each time.
+  uint64_t schedule_seed = 0;
   int forced_tier = -1;  // tier of the CPU executor for every kernel; -1: the compiler chooses
 };
 
 // A device of its own, apart from the shared default one. The caller owns it. Null on failure.
 MLXN_METAL_API MTL::Device* create_device(const DeviceOptions& options, NS::Error** error);
+
+// Makes one coming call of the device's executor fail, to test how a program behaves then: the
+// first one after `after` others of its kind. All calls behind it are normal again. A second call
+// for the same kind replaces the first.
+enum class Fault {
+  kAllocation,  // memory of a buffer (also without a copy), heap or counter sample buffer
+  kPipeline,    // loading a compiled kernel
+  kRun,         // running the commands of a command buffer between two of its event commands
+};
+MLXN_METAL_API void inject_fault(MTL::Device* device, Fault fault, uint64_t after = 0);
 
 // Receives every validation message ("MTL::Class::call: actual, expected"), on the thread that made
 // the wrong call; calls may overlap. An empty function removes it.
