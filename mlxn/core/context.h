@@ -29,7 +29,7 @@ class Context {
   DeviceLimits limits;
   CounterBlock counters;
   Profile profile;
-  std::shared_ptr<ResidencySet> residency;  // null: none
+  std::unique_ptr<ResidencySet> residency;  // null: none
   std::atomic<uint64_t> next_submission{1}, next_queue{0};
 
  private:

@@ -38,11 +38,15 @@ struct CommandBufferEntry {
   std::string error;  // empty: completed
 };
 
-// Thread-safe. Tables grow until `reset`; the lists are bounded by kMaxEvents each, and what does
-// not fit is counted in `dropped`.
+// Thread-safe. Tables grow until `reset`; the two lists hold `max_events` entries each, and what does
+// not fit is counted as dropped.
 class Profile {
  public:
   static constexpr size_t kMaxEvents = 1 << 20;
+
+  explicit Profile(size_t max_events = kMaxEvents) : max_events_(max_events) {}
+  // How the trace names the device; until then 0 and "GPU".
+  void set_device(uint64_t id, std::string name);
 
   // Per-label table.
   void record(const std::string& label, uint64_t gpu_ns);
@@ -57,31 +61,41 @@ class Profile {
   void record_command_buffer(CommandBufferEntry entry);
   std::vector<CommandBufferEntry> command_buffers() const;
 
-  // GPU clock to host nanoseconds. With one pair of (host ns, gpu ticks) the clocks are taken to
-  // run at the same epoch, with two the line through both; a zero half means ticks are ns.
+  // GPU clock to host nanoseconds. With one pair of (host ns, gpu ticks) both clocks are taken to
+  // count from the same moment; with more, the line through the first and the last. A pair with a
+  // zero half means that ticks are nanoseconds; a clock that went back starts anew.
   void record_clock_pair(uint64_t cpu_ns, uint64_t gpu_ticks);
   uint64_t convert_gpu_ticks_to_ns(uint64_t ticks) const;
 
-  // Samples that could not be taken or stored.
+  // Dispatches and command buffers that could not be sampled or stored.
   void add_dropped_samples(uint64_t count);
   uint64_t dropped_samples() const;
+  uint64_t dropped_command_buffers() const;
 
   // Empties the tables and forgets the clock pairs.
   void reset();
 
   std::string to_json() const;
-  // Chrome/Perfetto trace events: one track for each queue, one slice for each command buffer and
-  // each dispatch. Written to a temporary file first, so a failure leaves no half file.
+  // Chrome/Perfetto trace events: one track for each queue, one slice for each command buffer and,
+  // inside, one for each dispatch. Times count from the first event.
   std::string to_trace_json() const;
+  // To a temporary file that is then renamed, so a failure leaves no half file.
   Status write_trace(const std::string& path) const;
 
  private:
+  struct ClockPair {
+    uint64_t cpu_ns = 0, gpu_ticks = 0;
+  };
+
+  const size_t max_events_;
   mutable std::mutex mutex_;
   std::map<std::string, ProfileEntry> table_;
   std::vector<DispatchEntry> dispatches_;
   std::vector<CommandBufferEntry> command_buffers_;
-  std::pair<uint64_t, uint64_t> first_clock_{0, 0}, last_clock_{0, 0};
-  uint64_t dropped_samples_ = 0;
+  ClockPair first_clock_, last_clock_;
+  uint64_t dropped_samples_ = 0, dropped_command_buffers_ = 0;
+  uint64_t device_id_ = 0;
+  std::string device_name_ = "GPU";
 };
 
 }  // namespace mlxn

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include <Metal/Metal.hpp>
 
@@ -18,7 +19,7 @@ namespace mlxn {
 class ResidencySet {
  public:
   // Fails where the system has no residency sets; the caller goes on without.
-  static Result<std::shared_ptr<ResidencySet>> create(MTL::Device* device, CounterBlock& counters);
+  static Result<std::unique_ptr<ResidencySet>> create(MTL::Device* device, CounterBlock& counters);
   // Detaches from all queues and empties the set.
   ~ResidencySet();
 

@@ -27,15 +27,17 @@ class DispatchSampler {
   void resolve(const std::string& cb_label);
 
  private:
-  static constexpr uint64_t kSamplesPerBuffer = 4096;  // 32 KiB, the most that drivers take
+  static constexpr uint64_t kDispatchesPerBuffer = 2048;  // two samples each: 32 KiB, drivers' limit
   explicit DispatchSampler(Context& context, NS::SharedPtr<MTL::CounterSet> timestamps);
-  bool add_buffer();
+  bool add_buffer(std::string& reason);
 
   Context& context_;  // the submission keeps it
   NS::SharedPtr<MTL::CounterSet> timestamps_;
-  std::vector<NS::SharedPtr<MTL::CounterSampleBuffer>> buffers_;  // each for 2,048 dispatches
-  std::vector<DispatchEntry> entries_;
-  bool open_ = false;  // between before and after of a sampled dispatch
+  std::vector<NS::SharedPtr<MTL::CounterSampleBuffer>> buffers_;
+  std::vector<DispatchEntry> entries_;  // of the sampled dispatches
+  uint32_t next_index_ = 0;
+  bool is_full_ = false;  // no further buffer could be made
+  bool open_ = false;     // between before and after of a sampled dispatch
 };
 
 }  // namespace mlxn

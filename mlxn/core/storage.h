@@ -8,27 +8,29 @@
 #include <Metal/Metal.hpp>
 
 #include "mlxn/core/buffer.h"
-#include "mlxn/core/residency.h"
 
 namespace mlxn {
 
+class Context;
+
 class Storage {
  public:
-  Storage(uint64_t context_id, NS::SharedPtr<MTL::Buffer> buffer);
+  Storage(std::shared_ptr<Context> context, NS::SharedPtr<MTL::Buffer> buffer);
   // Stages the removal from the residency set.
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  void register_with(std::shared_ptr<ResidencySet> set);
+  // Stages the addition to the context's residency set, if it has one. Idempotent.
+  void make_resident();
 
-  const uint64_t context_id;
+  const std::shared_ptr<Context> context;
+  std::shared_ptr<void> owner;  // of wrapped host memory, or the pool's slot; outlives `buffer`
   const NS::SharedPtr<MTL::Buffer> buffer;
   std::byte* const host;  // null when private
   const uint64_t length;
   const uint64_t address;  // in the address space of BufferRange
-  std::shared_ptr<ResidencySet> residency;
-  std::shared_ptr<void> owner;               // of wrapped host memory, or the pool's slot
+  bool resident = false;
   std::atomic<uint64_t> last_submission{0};  // the last one that took a reference
   std::atomic<uint32_t> in_flight{0};        // submissions that may be running on it, if checked
 };

@@ -1,0 +1,35 @@
+#include "mlxn/core/storage.h"
+
+#include "mlxn/core/context.h"
+
+namespace mlxn {
+namespace {
+
+// Addresses of private memory live in the upper half, away from those of the host.
+constexpr uint64_t kPrivateHalf = uint64_t{1} << 63;
+
+uint64_t address_of(MTL::Buffer* buffer) {
+  if (void* host = buffer->contents()) return reinterpret_cast<uintptr_t>(host);
+  return buffer->gpuAddress() | kPrivateHalf;
+}
+
+}  // namespace
+
+Storage::Storage(std::shared_ptr<Context> owner_context, NS::SharedPtr<MTL::Buffer> metal_buffer)
+    : context(std::move(owner_context)),
+      buffer(std::move(metal_buffer)),
+      host(static_cast<std::byte*>(buffer->contents())),
+      length(buffer->length()),
+      address(address_of(buffer.get())) {}
+
+Storage::~Storage() {
+  if (resident) context->residency->remove(buffer.get());
+}
+
+void Storage::make_resident() {
+  if (resident || !context->residency) return;
+  resident = true;
+  context->residency->add(buffer.get());
+}
+
+}  // namespace mlxn
