@@ -17,7 +17,8 @@ struct PoolOptions {
   // an arena. Otherwise it comes back when the last handle goes.
   bool hold_until_reset = false;
   bool zero_recycled = false;  // recycled memory is cleared like new memory
-  // Recycled memory is filled with 0xA5, so that reading what was never written shows.
+  // Recycled memory is filled with 0xA5, so that reading what was never written shows. Clearing
+  // wins when both are set.
   bool poison_recycled = false;
 };
 
@@ -44,27 +45,28 @@ class BufferPool {
   BufferPool& operator=(BufferPool&&) noexcept;
 
   // The size class of a request: eight classes in each octave from 128 bytes up (at most 12.5 %
-  // waste), rounded to whole 16 bytes below. kOutOfRange when it overflows.
+  // waste), rounded to whole 16 bytes below. kInvalidArgument for 0, kOutOfRange on overflow.
   static Result<uint64_t> size_class(uint64_t byte_len);
 
   // Exactly the size dtype and shape need, on memory of its size class. New memory is zero.
   Result<Buffer> alloc(Dtype dtype, Shape shape);
-  // All or nothing; residency is applied once, by the next submission.
+  // All or nothing. Residency is staged, as for every allocation; the next submission applies it.
   Result<std::vector<Buffer>> alloc_batch(ArrayRef<PoolRequest> requests);
-  // Gives the handle up. Fails with kInvalidArgument for a buffer of another origin. The memory is
-  // free once nothing else uses it.
+  // Gives the handle up, as its destruction would. Fails with kInvalidArgument for a buffer of
+  // another origin. The memory is free once nothing else uses it.
   Status release(Buffer buffer);
   // Ends a cycle: drops what hold_until_reset held.
   void reset();
   // Gives free memory back to the system.
   void clear();
-  // Keeps a buffer from elsewhere resident while the pool and the buffer live. Idempotent.
+  // Makes a buffer from elsewhere resident for the rest of its life, which the pool does not
+  // prolong. Idempotent. kInvalidArgument for a buffer of another device.
   Status register_existing(const Buffer& buffer);
 
   PoolStats stats() const;
 
  private:
-  struct Core;
+  class Core;
   std::shared_ptr<Core> core_;
 };
 

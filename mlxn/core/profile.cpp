@@ -47,9 +47,9 @@ std::vector<std::pair<std::string, ProfileEntry>> Profile::dump() const {
     std::lock_guard lock(mutex_);
     out.assign(table_.begin(), table_.end());
   }
-  // The map is in order of labels, which a stable sort keeps between equal totals.
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
-    return a.second.total_ns > b.second.total_ns;
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+    return a.second.total_ns != b.second.total_ns ? a.second.total_ns > b.second.total_ns
+                                                  : a.first < b.first;
   });
   return out;
 }

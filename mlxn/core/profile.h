@@ -38,8 +38,8 @@ struct CommandBufferEntry {
   std::string error;  // empty: completed
 };
 
-// Thread-safe. Tables grow until `reset`; the two lists hold `max_events` entries each, and what does
-// not fit is counted as dropped.
+// Thread-safe. Tables grow until `reset`; the two lists hold `max_events` entries each, and what
+// does not fit is counted as dropped.
 class Profile {
  public:
   static constexpr size_t kMaxEvents = 1 << 20;

@@ -38,9 +38,8 @@ Json to_json(const DispatchEntry& entry) {
 }
 
 Json to_json(const CommandBufferEntry& entry) {
-  return {{"label", entry.label},       {"queue", entry.queue},
-          {"start_ns", entry.start_ns}, {"end_ns", entry.end_ns},
-          {"barriers", entry.barriers}, {"dispatches", entry.dispatches},
+  return {{"label", entry.label},   {"queue", entry.queue},       {"start_ns", entry.start_ns},
+          {"end_ns", entry.end_ns}, {"barriers", entry.barriers}, {"dispatches", entry.dispatches},
           {"error", entry.error}};
 }
 
@@ -184,8 +183,8 @@ Status Profile::write_trace(const std::string& path) const {
   if (!error) return {};
   const std::string reason = error.message();
   std::filesystem::remove(temporary, error);
-  return Error(ErrorCode::kIo, str("trace: cannot rename ", temporary.string(), " to ", path, ": ",
-                                   reason));
+  return Error(ErrorCode::kIo,
+               str("trace: cannot rename ", temporary.string(), " to ", path, ": ", reason));
 }
 
 }  // namespace mlxn

@@ -32,7 +32,7 @@ NS::SharedPtr<MTL::CounterSet> timestamps_of(MTL::Device* device) {
 uint64_t sample_at(const NS::Data* data, uint64_t index) {
   uint64_t value = MTL::CounterErrorValue;
   if (data && (index + 1) * sizeof(value) <= data->length()) {
-    std::memcpy(&value, static_cast<const std::byte*>(data->bytes()) + index * sizeof(value),
+    std::memcpy(&value, static_cast<std::byte*>(data->mutableBytes()) + index * sizeof(value),
                 sizeof(value));
   }
   return value;
@@ -46,9 +46,8 @@ DispatchSampler::DispatchSampler(Context& context, NS::SharedPtr<MTL::CounterSet
 std::unique_ptr<DispatchSampler> DispatchSampler::create(Context& context) {
   if (!context.options.profile_dispatches) return nullptr;
   if (!context.limits.dispatch_sampling) {
-    context.warn_once(
-        Context::Warning::kSamplingUnsupported,
-        str("the device cannot sample counters at dispatch boundaries", kWithout));
+    context.warn_once(Context::Warning::kSamplingUnsupported,
+                      str("the device cannot sample counters at dispatch boundaries", kWithout));
     return nullptr;
   }
   AutoreleaseScope scope;
@@ -73,8 +72,7 @@ bool DispatchSampler::add_buffer(std::string& reason) {
   descriptor->setStorageMode(MTL::StorageModeShared);
   descriptor->setSampleCount(2 * kDispatchesPerBuffer);
   NS::Error* error = nullptr;
-  auto buffer =
-      NS::TransferPtr(context_.device->newCounterSampleBuffer(descriptor.get(), &error));
+  auto buffer = NS::TransferPtr(context_.device->newCounterSampleBuffer(descriptor.get(), &error));
   if (!buffer) {
     reason = to_text(error);
     return false;
@@ -120,8 +118,8 @@ void DispatchSampler::resolve(const std::string& cb_label) {
   profile.record_clock_pair(cpu, gpu);
   for (uint64_t first = 0; first < entries_.size(); first += kDispatchesPerBuffer) {
     const uint64_t count = std::min<uint64_t>(kDispatchesPerBuffer, entries_.size() - first);
-    const NS::Data* data = buffers_[first / kDispatchesPerBuffer]->resolveCounterRange(
-        NS::Range::Make(0, 2 * count));
+    const NS::Data* data =
+        buffers_[first / kDispatchesPerBuffer]->resolveCounterRange(NS::Range::Make(0, 2 * count));
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t start = sample_at(data, 2 * i), end = sample_at(data, 2 * i + 1);
       if (start == MTL::CounterErrorValue || end == MTL::CounterErrorValue) {

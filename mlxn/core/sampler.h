@@ -27,7 +27,8 @@ class DispatchSampler {
   void resolve(const std::string& cb_label);
 
  private:
-  static constexpr uint64_t kDispatchesPerBuffer = 2048;  // two samples each: 32 KiB, drivers' limit
+  static constexpr uint64_t kDispatchesPerBuffer =
+      2048;  // two samples each: 32 KiB, drivers' limit
   explicit DispatchSampler(Context& context, NS::SharedPtr<MTL::CounterSet> timestamps);
   bool add_buffer(std::string& reason);
 
