@@ -9,6 +9,7 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "mlxn/base/log.h"
@@ -29,14 +30,45 @@ constexpr SettingInfo kTable[] = {
      "folder of compiled kernels; empty: $XDG_CACHE_HOME/mlxn or ~/.cache/mlxn"},
     {Setting::kCacheMaxBytes, "cache_max_bytes", SettingType::kBytes, "1G",
      "bound on the size of that folder"},
+    {Setting::kExecutor, "executor", SettingType::kString, "",
+     "executor behind the default Metal device: cpu, null; empty: the best there is"},
     {Setting::kCpuWorkers, "cpu_workers", SettingType::kInt, "0",
      "threads that run kernels on the CPU; 0: one for each core"},
     {Setting::kCpuTarget, "cpu_target", SettingType::kString, "",
      "CPU level kernels are compiled for, e.g. x86-64-v3; empty: what the machine has"},
     {Setting::kCpuSpinUs, "cpu_spin_us", SettingType::kInt, "50",
      "how long an idle CPU worker spins before it sleeps, in microseconds"},
-    {Setting::kExecutor, "executor", SettingType::kString, "",
-     "executor behind the default Metal device: cpu, null; empty: the best there is"},
+    {Setting::kScheduleSeed, "schedule_seed", SettingType::kInt, "0",
+     "not 0: the CPU executor shuffles what barriers leave unordered, so that races show"},
+    {Setting::kAutoBarrier, "auto_barrier", SettingType::kBool, "0",
+     "check every dispatch for hazards and put barriers where they are needed",
+     "HF2Q_AUTO_BARRIER"},
+    {Setting::kEncoderSession, "encoder_session", SettingType::kBool, "0",
+     "policy for callers that choose between encoders and sessions", "HF2Q_ENCODER_SESSION"},
+    {Setting::kSerialDispatch, "serial_dispatch", SettingType::kBool, "0",
+     "serial passes: every dispatch sees all earlier ones", "HF2Q_FORCE_SERIAL_DISPATCH"},
+    {Setting::kResidency, "residency", SettingType::kBool, "1",
+     "keep allocations in a residency set, where the system has them", "!HF2Q_NO_RESIDENCY"},
+    {Setting::kUnretainedReferences, "unretained_references", SettingType::kBool, "0",
+     "command buffers leave it to this library to retain what they use", "MLX_UNRETAINED_REFS"},
+    {Setting::kProfileCb, "profile_cb", SettingType::kBool, "0",
+     "record the GPU time of every command buffer", "MLX_PROFILE_CB"},
+    {Setting::kProfileDispatch, "profile_dispatch", SettingType::kBool, "0",
+     "record the GPU time of every dispatch, which then run one by one", "MLX_PROFILE_DISPATCH"},
+    {Setting::kProfileBarriers, "profile_barriers", SettingType::kBool, "0",
+     "count the host time spent in emitting barriers", "MLX_PROFILE_BARRIERS"},
+    {Setting::kCheckHostAccess, "check_host_access", SettingType::kBool, "0",
+     "refuse host views of memory that the GPU may be using"},
+    {Setting::kMetalCapture, "metal_capture", SettingType::kString, "",
+     "write a frame capture of the first graph session to this path", "MLX_METAL_CAPTURE"},
+    {Setting::kLogInit, "log_init", SettingType::kBool, "0",
+     "a line about the residency decision of each device", "MLX_NATIVE_LOG_INIT"},
+    {Setting::kLogResidency, "log_residency", SettingType::kBool, "0",
+     "a line for each registration by a pool", "HF2Q_PROFILE_RESIDENCY_ABORT"},
+    {Setting::kLogReorder, "log_reorder", SettingType::kBool, "0",
+     "a line for each reorder pass over a graph", "HF2Q_REORDER_DUMP"},
+    {Setting::kLogGraph, "log_graph", SettingType::kBool, "0",
+     "phases and barrier counts of each finished graph session", "HF2Q_MLX_TIMING HF2Q_GRAPH_DIAG"},
 };
 static_assert(std::size(kTable) == kSettingCount);
 
@@ -57,38 +89,50 @@ std::optional<int64_t> parse_int(std::string_view text, bool allow_unit) {
 }
 
 std::optional<bool> parse_bool(std::string_view text) {
-  for (std::string_view word : {"1", "true", "on", "yes"}) {
-    if (text == word) return true;
+  std::string word;
+  for (char c : text) word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (std::string_view on : {"1", "true", "on", "yes"}) {
+    if (word == on) return true;
   }
-  for (std::string_view word : {"0", "false", "off", "no"}) {
-    if (text == word) return false;
+  for (std::string_view off : {"", "0", "false", "off", "no"}) {
+    if (word == off) return false;
   }
   return std::nullopt;
 }
 
-bool parses(SettingType type, std::string_view text) {
+// The text in the form it is kept in; nothing when it does not parse.
+std::optional<std::string> normalize(SettingType type, std::string_view text) {
+  bool good = true;
   switch (type) {
-    case SettingType::kBool: return parse_bool(text).has_value();
-    case SettingType::kInt: return parse_int(text, false).has_value();
-    case SettingType::kBytes: return parse_int(text, true).has_value();
-    case SettingType::kString: return true;
+    case SettingType::kBool: {
+      std::optional<bool> value = parse_bool(text);
+      if (!value) return std::nullopt;
+      return *value ? "1" : "0";
+    }
+    case SettingType::kInt: good = parse_int(text, false).has_value(); break;
+    case SettingType::kBytes: good = parse_int(text, true).has_value(); break;
+    case SettingType::kString: break;
   }
-  return false;
+  return good ? std::optional<std::string>(text) : std::nullopt;
+}
+
+bool counts_as_unset(SettingType type, const char* text) {
+  return !text || (!*text && (type == SettingType::kInt || type == SettingType::kBytes));
 }
 
 const SettingInfo& info_of(Setting id) {
   return kTable[static_cast<size_t>(id)];
 }
 
-std::string parse_problem(const SettingInfo& info, std::string_view text) {
-  return str("setting ", info.name, " = \"", text, "\": expected ", to_string(info.type));
+std::string parse_problem(std::string_view what, const SettingInfo& info, std::string_view text) {
+  return str(what, " = \"", text, "\": expected ", to_string(info.type));
 }
 
 class Values {
  public:
-  std::string get(Setting id) {
+  SettingValue get(Setting id) {
     std::vector<std::string> problems;
-    std::string value;
+    SettingValue value;
     {
       std::lock_guard lock(mutex_);
       if (!loaded_) problems = load();
@@ -99,25 +143,19 @@ class Values {
     return value;
   }
 
-  void set(Setting id, std::string value) {
-    get(id);
+  SettingValue exchange(Setting id, SettingValue value) {
+    SettingValue old = get(id);
     std::lock_guard lock(mutex_);
     values_[static_cast<size_t>(id)] = std::move(value);
+    return old;
   }
 
  private:
   std::vector<std::string> load() {
     std::vector<std::string> problems;
+    auto lookup = [](const char* variable) -> const char* { return std::getenv(variable); };
     for (const SettingInfo& info : kTable) {
-      std::string& value = values_[static_cast<size_t>(info.id)];
-      value = info.default_value;
-      const char* text = std::getenv(environment_name(info).c_str());
-      if (!text) continue;
-      if (parses(info.type, text)) {
-        value = text;
-      } else {
-        problems.push_back(parse_problem(info, text) + "; using the default");
-      }
+      values_[static_cast<size_t>(info.id)] = read_setting(info, lookup, problems);
     }
     loaded_ = true;
     return problems;
@@ -125,7 +163,7 @@ class Values {
 
   std::mutex mutex_;
   bool loaded_ = false;
-  std::array<std::string, kSettingCount> values_;
+  std::array<SettingValue, kSettingCount> values_;
 };
 
 Values& values() {
@@ -145,6 +183,16 @@ std::string environment_name(const SettingInfo& setting) {
   return name;
 }
 
+std::vector<SettingAlias> aliases_of(const SettingInfo& setting) {
+  std::vector<SettingAlias> out;
+  std::istringstream words{std::string(setting.aliases)};
+  for (std::string word; words >> word;) {
+    const bool inverted = word[0] == '!';
+    out.push_back({word.substr(inverted), inverted});
+  }
+  return out;
+}
+
 std::string_view to_string(SettingType type) {
   switch (type) {
     case SettingType::kBool: return "a truth value (1 or 0)";
@@ -155,24 +203,66 @@ std::string_view to_string(SettingType type) {
   return "unknown";
 }
 
+std::string to_string(const SettingOrigin& origin) {
+  switch (origin.source) {
+    case SettingOrigin::Source::kDefault: return "default";
+    case SettingOrigin::Source::kEnvironment: return origin.variable;
+    case SettingOrigin::Source::kCode: return "code";
+  }
+  return "unknown";
+}
+
+SettingValue read_setting(const SettingInfo& setting, const EnvironmentLookup& lookup,
+                          std::vector<std::string>& problems) {
+  std::vector<SettingAlias> names = aliases_of(setting);
+  names.insert(names.begin(), {environment_name(setting), false});
+  for (const auto& [variable, inverted] : names) {
+    const char* text = lookup(variable.c_str());
+    if (counts_as_unset(setting.type, text)) continue;
+    std::optional<std::string> value = normalize(setting.type, text);
+    if (!value) {
+      problems.push_back(parse_problem(variable, setting, text) + "; using the default");
+      break;
+    }
+    if (inverted) value = *value == "1" ? "0" : "1";
+    return {std::move(*value), {SettingOrigin::Source::kEnvironment, variable}};
+  }
+  return {std::string(setting.default_value), {}};
+}
+
 std::string setting_string(Setting id) {
-  return values().get(id);
+  return values().get(id).text;
 }
 
 int64_t setting_int(Setting id) {
-  return parse_int(values().get(id), info_of(id).type == SettingType::kBytes).value_or(0);
+  return parse_int(values().get(id).text, info_of(id).type == SettingType::kBytes).value_or(0);
 }
 
 bool setting_bool(Setting id) {
-  return parse_bool(values().get(id)).value_or(false);
+  return parse_bool(values().get(id).text).value_or(false);
+}
+
+SettingOrigin setting_origin(Setting id) {
+  return values().get(id).origin;
 }
 
 Status set_setting(Setting id, std::string value) {
-  if (!parses(info_of(id).type, value)) {
-    return Error(ErrorCode::kInvalidArgument, parse_problem(info_of(id), value));
+  const SettingInfo& info = info_of(id);
+  std::optional<std::string> text = normalize(info.type, value);
+  if (!text) {
+    return Error(ErrorCode::kInvalidArgument,
+                 parse_problem(str("setting ", info.name), info, value));
   }
-  values().set(id, std::move(value));
+  values().exchange(id, {std::move(*text), {SettingOrigin::Source::kCode, ""}});
   return {};
+}
+
+ScopedSetting::ScopedSetting(Setting id, std::string value) : id_(id), old_(values().get(id)) {
+  status_ = set_setting(id, std::move(value));
+}
+
+ScopedSetting::~ScopedSetting() {
+  values().exchange(id_, std::move(old_));
 }
 
 std::string user_cache_folder() {
