@@ -50,4 +50,29 @@ void Context::warn_once(Warning warning, const std::string& text) {
   log(LogLevel::kWarning, text);
 }
 
+void Context::submission_began() {
+  std::lock_guard lock(mutex_);
+  ++in_flight_;
+}
+
+void Context::submission_ended(uint64_t submission, const std::optional<Error>& error) {
+  std::lock_guard lock(mutex_);
+  if (error && !unseen_error_) unseen_error_.emplace(submission, *error);
+  if (--in_flight_ == 0) idle_.notify_all();
+}
+
+void Context::error_observed(uint64_t submission) {
+  std::lock_guard lock(mutex_);
+  if (unseen_error_ && unseen_error_->first == submission) unseen_error_.reset();
+}
+
+Status Context::synchronize() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [&] { return in_flight_ == 0; });
+  if (!unseen_error_) return {};
+  Error error = std::move(unseen_error_->second);
+  unseen_error_.reset();
+  return error;
+}
+
 }  // namespace mlxn

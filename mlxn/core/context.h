@@ -2,8 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <Metal/Metal.hpp>
 
@@ -23,6 +27,14 @@ class Context {
   enum class Warning { kSamplingUnsupported, kNoTimestamps, kSampleBuffer, kSampleDropped, kCount };
   void warn_once(Warning warning, const std::string& text);
 
+  // Submissions report here, so that nobody has to keep them to learn of a failure.
+  void submission_began();
+  void submission_ended(uint64_t submission, const std::optional<Error>& error);
+  // Somebody has been given this submission's error.
+  void error_observed(uint64_t submission);
+  // Waits until nothing is in flight; the first error that nobody has seen, once.
+  Status synchronize();
+
   const NS::SharedPtr<MTL::Device> device;
   const RuntimeOptions options;
   const uint64_t id;
@@ -30,10 +42,13 @@ class Context {
   CounterBlock counters;
   Profile profile;
   std::unique_ptr<ResidencySet> residency;  // null: none
-  std::atomic<uint64_t> next_submission{1}, next_queue{0};
 
  private:
   std::atomic<uint32_t> warned_{0};
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  uint64_t in_flight_ = 0;
+  std::optional<std::pair<uint64_t, Error>> unseen_error_;  // of this submission
 };
 
 }  // namespace mlxn

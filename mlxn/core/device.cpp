@@ -125,6 +125,10 @@ std::string Device::to_string() const {
   return str("Device(", name(), ")");
 }
 
+Status Device::synchronize() const {
+  return context_->synchronize();
+}
+
 Result<Buffer> Device::alloc(Dtype dtype, Shape shape, StorageMode mode) const {
   MLXN_ASSIGN(Buffer buffer, alloc_uninit(dtype, shape, mode));
   // Metal does not promise zeros, and kernels that read before they write must not differ from run

@@ -76,6 +76,10 @@ class Device {
   Result<GraphSession> graph_session() const;
   Result<GraphSession> graph_session(const GraphSessionOptions& options) const;
 
+  // Waits until nothing that was committed is left, on any queue of this context. Returns the first
+  // failure that no wait has returned before.
+  Status synchronize() const;
+
   // Since the device was made; take two and subtract.
   Counters counters() const;
   Profile& profile() const;

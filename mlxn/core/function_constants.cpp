@@ -18,12 +18,12 @@ struct Family {
   const char* name;
 };
 constexpr Family kFamilies[] = {
-    {MTL::DataTypeFloat, 4, "float"},   {MTL::DataTypeHalf, 2, "half"},
-    {MTL::DataTypeInt, 4, "int"},       {MTL::DataTypeUInt, 4, "uint"},
-    {MTL::DataTypeShort, 2, "short"},   {MTL::DataTypeUShort, 2, "ushort"},
-    {MTL::DataTypeChar, 1, "char"},     {MTL::DataTypeUChar, 1, "uchar"},
-    {MTL::DataTypeBool, 1, "bool"},     {MTL::DataTypeLong, 8, "long"},
-    {MTL::DataTypeULong, 8, "ulong"},   {MTL::DataTypeBFloat, 2, "bfloat"},
+    {MTL::DataTypeFloat, 4, "float"}, {MTL::DataTypeHalf, 2, "half"},
+    {MTL::DataTypeInt, 4, "int"},     {MTL::DataTypeUInt, 4, "uint"},
+    {MTL::DataTypeShort, 2, "short"}, {MTL::DataTypeUShort, 2, "ushort"},
+    {MTL::DataTypeChar, 1, "char"},   {MTL::DataTypeUChar, 1, "uchar"},
+    {MTL::DataTypeBool, 1, "bool"},   {MTL::DataTypeLong, 8, "long"},
+    {MTL::DataTypeULong, 8, "ulong"}, {MTL::DataTypeBFloat, 2, "bfloat"},
 };
 
 struct ConstantType {

@@ -5,13 +5,23 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "mlxn/base/array_ref.h"
 #include "mlxn/core/device.h"
 #include "mlxn/core/function_constants.h"
 #include "mlxn/core/pipeline.h"
 
 namespace mlxn {
+
+// How a source is compiled.
+struct SourceOptions {
+  // Lets the compiler reorder floating-point arithmetic; results then differ between devices.
+  bool fast_math = false;
+  std::vector<std::pair<std::string, std::string>> macros = {};  // name, text
+  friend bool operator==(const SourceOptions&, const SourceOptions&) = default;
+};
 
 struct PipelineRequest {
   std::string name;
@@ -19,7 +29,7 @@ struct PipelineRequest {
 };
 
 struct RegistryStats {
-  uint64_t sources = 0;      // registered texts
+  uint64_t sources = 0;      // registered names
   uint64_t pipelines = 0;    // in memory now
   uint64_t memory_hits = 0;  // requests answered from memory
   uint64_t compiled = 0;     // requests that built a pipeline
@@ -40,19 +50,27 @@ class KernelRegistry {
   KernelRegistry& operator=(const KernelRegistry&) = delete;
 
   // The text that holds the entry point `name`. Replaces an earlier text under that name, and with
-  // it all pipelines made of it, specialised ones included.
-  void register_source(std::string name, std::string text);
-  // A text whose entry points are found by asking the compiler when a name is looked for.
-  void register_library(std::string name, std::string text);
+  // it all pipelines made of it, specialised ones included; the same text again changes nothing.
+  // Pipelines handed out before stay valid.
+  void register_source(std::string name, std::string text, SourceOptions options = {});
+  // A text whose entry points are found by asking the compiler when a name is looked for. Sources
+  // registered under the wanted name come first, then libraries whose name (its part behind the
+  // last '/') begins the wanted name, then the others.
+  void register_library(std::string name, std::string text, SourceOptions options = {});
 
   // kFunctionNotFound when no source has this entry point ("kernel not found"); kCompileFailed with
-  // the kernel's name and the compiler's message; a failure is not kept, the next call tries again.
+  // the kernel's name and the compiler's message; kPipelineFailed when the device refuses the code.
+  // A failure is not kept: the next call tries again.
   Result<Pipeline> get_pipeline(std::string_view name, const Device& device);
   Result<Pipeline> get_pipeline(std::string_view name, const Device& device,
                                 const FunctionConstants& constants);
+  // Whether this kernel compiles for this device: for ops that choose between variants. That it
+  // does not is remembered for each device, until the source is replaced.
+  bool is_available(std::string_view name, const Device& device,
+                    const FunctionConstants& constants = {});
 
   // Compiles a set with `threads` threads (0: one for each core). Goes on after a failure and
-  // returns the first one.
+  // returns that of the earliest request.
   Status prewarm(const Device& device, ArrayRef<PipelineRequest> requests, unsigned threads = 0,
                  const PrewarmProgress& progress = {});
 

@@ -22,6 +22,8 @@ struct BufferRange {
   MemRangeRole role = MemRangeRole::kSrc;
 
   static BufferRange from_buffer(const Buffer& buffer, MemRangeRole role);
+  // A write to all memory: what is not known to be harmless.
+  static BufferRange everything() { return {0, UINT64_MAX, MemRangeRole::kDst}; }
   bool conflicts_with(const BufferRange& other) const;
   friend bool operator==(const BufferRange&, const BufferRange&) = default;
 };

@@ -1,0 +1,174 @@
+// Encoding of dispatches: into the one compute pass of a command buffer, or into a list.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mlxn/core/captured_node.h"
+#include "mlxn/core/device.h"
+#include "mlxn/core/dispatch.h"
+
+namespace mlxn {
+
+class ReplayPlan;
+class Submission;
+
+// Dispatch-only side of an encoder; who may commit is CommandEncoder's or EncoderSession's matter.
+// The pass is opened by the first live dispatch and is concurrent: dispatches are ordered only by
+// barriers, unless RuntimeOptions::serial_dispatch. For one thread at a time; may move between
+// threads.
+//
+// With RuntimeOptions::auto_barrier every dispatch is checked against what the pass has read and
+// written since the last barrier, by its declared accesses or else by the kernel's reflection, and
+// a barrier is emitted where they conflict. Without it nothing is tracked.
+//
+// A call that fails with an Error has encoded nothing.
+class ComputeEncoder {
+ public:
+  ~ComputeEncoder();  // ends an open pass; work that was not committed is dropped
+  ComputeEncoder(ComputeEncoder&&) noexcept;
+  ComputeEncoder& operator=(ComputeEncoder&&) noexcept;
+
+  const Device& device() const { return device_; }
+
+  // The one way in; everything below that dispatches fills in its description.
+  Status dispatch(const Dispatch& dispatch);
+
+  using BufferBinding = std::pair<uint32_t, const Buffer*>;
+
+  // Grid in threads, then grid in threadgroups; buffers bind from their own start.
+  Status encode(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers, MTL::Size grid,
+                MTL::Size threadgroup);
+  Status encode_threadgroups(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
+                             MTL::Size threadgroups, MTL::Size threadgroup);
+  Status encode_threadgroups_with_shared(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
+                                         ArrayRef<ThreadgroupMemory> memory, MTL::Size threadgroups,
+                                         MTL::Size threadgroup);
+  Status encode_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings, MTL::Size grid,
+                          MTL::Size threadgroup);
+  Status encode_threadgroups_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings,
+                                       MTL::Size threadgroups, MTL::Size threadgroup);
+  Status encode_threadgroups_with_args_and_shared(const Pipeline& pipeline,
+                                                  ArrayRef<Binding> bindings,
+                                                  ArrayRef<ThreadgroupMemory> memory,
+                                                  MTL::Size threadgroups, MTL::Size threadgroup);
+
+  // The same with all reads and writes declared.
+  using Buffers = ArrayRef<const Buffer*>;
+  Status dispatch_tracked_threadgroups(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
+                                       Buffers reads, Buffers writes, MTL::Size threadgroups,
+                                       MTL::Size threadgroup);
+  Status dispatch_tracked_threadgroups_with_shared(const Pipeline& pipeline,
+                                                   ArrayRef<BufferBinding> buffers,
+                                                   ArrayRef<ThreadgroupMemory> memory,
+                                                   Buffers reads, Buffers writes,
+                                                   MTL::Size threadgroups, MTL::Size threadgroup);
+  Status dispatch_tracked_threadgroups_with_args(const Pipeline& pipeline,
+                                                 ArrayRef<Binding> bindings, Buffers reads,
+                                                 Buffers writes, MTL::Size threadgroups,
+                                                 MTL::Size threadgroup);
+  Status dispatch_tracked_threadgroups_with_args_and_shared(
+      const Pipeline& pipeline, ArrayRef<Binding> bindings, ArrayRef<ThreadgroupMemory> memory,
+      Buffers reads, Buffers writes, MTL::Size threadgroups, MTL::Size threadgroup);
+  Status dispatch_tracked_threads_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings,
+                                            Buffers reads, Buffers writes, MTL::Size grid,
+                                            MTL::Size threadgroup);
+
+  // Piece by piece: what was set stays for the next dispatch_threads.
+  Status set_pipeline(const Pipeline& pipeline);
+  Status set_buffer(uint32_t slot, const Buffer& buffer);
+  Status dispatch_threads(MTL::Size grid, MTL::Size threadgroup);
+
+  // For the next dispatch only.
+  void set_op_kind(OpKind kind) { pending_op_kind_ = kind; }
+  void set_pending_buffer_ranges(std::vector<BufferRange> reads, std::vector<BufferRange> writes);
+
+  // Orders everything before it against everything after it in this pass, and starts a new group
+  // for the tracker. Without an open pass there is nothing to order, and nothing happens.
+  Status memory_barrier();
+  Status force_barrier_and_reset_tracker() { return memory_barrier(); }
+  // Emits a barrier if a dispatch with these accesses needs one, and declares them for the next
+  // dispatch. Works with auto_barrier on or off. True when a barrier was emitted or recorded.
+  Result<bool> barrier_between(Buffers reads, Buffers writes);
+  size_t mem_ranges_len() const { return ranges_.len(); }
+  const MemRanges& mem_ranges() const { return ranges_; }
+
+  // Capture: dispatches and barriers are taken down and reach no GPU. A capture in progress is
+  // dropped by a new one.
+  void start_capture();
+  bool is_capturing() const { return capture_ != nullptr; }
+  std::optional<std::vector<CapturedNode>> take_capture();
+  // Fills in the accesses of the last captured dispatch where it has none declared.
+  void annotate_last_dispatch_if_missing(std::vector<BufferRange> reads,
+                                         std::vector<BufferRange> writes);
+
+  // Encodes a recorded dispatch again; it does not count as a new one.
+  Status replay_dispatch(const CapturedNode& node);
+  // Encodes a prepared graph; see replay.h.
+  Status replay(const std::shared_ptr<const ReplayPlan>& plan);
+
+  // The current command buffer, made if need be; null when the device has none left.
+  MTL::CommandBuffer* metal_command_buffer();
+
+ protected:
+  explicit ComputeEncoder(Device device);
+
+  // Next command buffer on the same queue; the pass must be ended.
+  void rotate();
+  void end_pass();
+  Status commit(const std::string& label);
+  Status check_open() const;
+
+  Device device_;
+  Context* context_;  // of device_
+  std::shared_ptr<Submission> submission_;
+
+ private:
+  friend class EncoderSession;
+  struct Recorded;
+
+  Status check(const Dispatch& dispatch) const;
+  Status check_bindings(const Dispatch& dispatch) const;
+  Status check_threadgroup_memory(const Dispatch& dispatch) const;
+  void capture(const Dispatch& dispatch, OpKind kind);
+  void track(const Dispatch& dispatch);
+  template <class Ranges>
+  void resolve_hazard(bool free, const Ranges& add);
+  Result<MTL::ComputeCommandEncoder*> pass();
+  Status run(const Dispatch& dispatch, OpKind kind);
+  void emit_barrier(const char* reason);
+  std::vector<BufferRange> accesses_of(const Dispatch& dispatch, bool& annotated) const;
+
+  NS::SharedPtr<MTL::ComputeCommandEncoder> pass_;
+  std::unique_ptr<std::vector<CapturedNode>> capture_;
+  OpKind pending_op_kind_ = OpKind::kOther;
+  std::vector<BufferRange> pending_ranges_;
+  bool pending_declared_ = false;  // pending_ranges_ are the next dispatch's accesses
+  MemRanges ranges_;
+  const char* barrier_reason_ = "";  // of the last barrier, until the next dispatch
+  Pipeline set_pipeline_;
+  std::vector<std::pair<uint32_t, Buffer>> set_buffers_;
+};
+
+// A command buffer of its own, with the commit family. States: open, committed. Calls in the wrong
+// order fail with kInvalidState.
+class CommandEncoder : public ComputeEncoder {
+ public:
+  explicit CommandEncoder(Device device);
+
+  // Submits without waiting. What fails on the GPU comes out at wait_until_completed, or at
+  // Device::synchronize.
+  Status commit();
+  Status commit_labeled(const std::string& label);
+  Status wait_until_completed();
+  Status commit_and_wait();
+  Status commit_and_wait_labeled(const std::string& label);
+  // Start and end on the GPU's clock, in seconds.
+  Result<std::pair<double, double>> commit_wait_with_gpu_time();
+  // After completion: nanoseconds on the GPU.
+  uint64_t gpu_time_ns() const;
+};
+
+}  // namespace mlxn

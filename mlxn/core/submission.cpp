@@ -1,0 +1,138 @@
+#include "mlxn/core/submission.h"
+
+#include <algorithm>
+
+#include "mlxn/base/log.h"
+#include "mlxn/base/strings.h"
+#include "mlxn/core/metal_util.h"
+
+namespace mlxn {
+namespace {
+
+std::atomic<uint64_t> g_next_submission{1};  // over all contexts: pipelines may be shared
+
+uint64_t to_ns(double seconds) {
+  return static_cast<uint64_t>(std::max(0.0, seconds) * 1e9);
+}
+
+std::optional<Error> error_of(MTL::CommandBuffer* commands, const std::string& label) {
+  const MTL::CommandBufferStatus status = commands->status();
+  if (status == MTL::CommandBufferStatusCompleted) return {};
+  const std::string name = label.empty() ? "command buffer" : str("command buffer '", label, "'");
+  if (status == MTL::CommandBufferStatusError) {
+    return Error(ErrorCode::kExecutionFailed, str(name, " failed: ", to_text(commands->error())));
+  }
+  return Error(ErrorCode::kExecutionFailed,
+               str(name, " has status ", static_cast<int>(status), " after the wait, expected ",
+                   static_cast<int>(MTL::CommandBufferStatusCompleted), " (completed)"));
+}
+
+}  // namespace
+
+Submission::Submission(std::shared_ptr<Context> context, NS::SharedPtr<MTL::CommandQueue> queue)
+    : context_(std::move(context)),
+      queue_(std::move(queue)),
+      id_(g_next_submission.fetch_add(1, std::memory_order_relaxed)) {}
+
+Result<MTL::CommandBuffer*> Submission::command_buffer() {
+  if (commands_) return commands_.get();
+  AutoreleaseScope scope;
+  // What is bound is held here in any case; retaining it in Metal as well is the careful default.
+  commands_ = NS::RetainPtr(context_->options.unretained_references
+                                ? queue_->commandBufferWithUnretainedReferences()
+                                : queue_->commandBuffer());
+  if (!commands_) return Error(ErrorCode::kOutOfMemory, "the queue gave no command buffer");
+  return commands_.get();
+}
+
+DispatchSampler* Submission::sampler() {
+  if (!sampler_asked_) {
+    sampler_asked_ = true;
+    sampler_ = DispatchSampler::create(*context_);
+  }
+  return sampler_.get();
+}
+
+void Submission::set_label(const std::string& label) {
+  label_ = label;
+  if (!commands_) return;
+  AutoreleaseScope scope;
+  commands_->setLabel(ns_string(label));
+}
+
+Status Submission::commit() {
+  MLXN_ASSIGN(MTL::CommandBuffer * commands, command_buffer());
+  if (!label_.empty()) set_label(label_);
+  if (context_->options.check_host_access) {
+    for (auto& storage : storages_) storage->in_flight.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (context_->residency) context_->residency->flush();
+  context_->submission_began();
+  AutoreleaseScope scope;
+  commands->addCompletedHandler(
+      [self = shared_from_this()](MTL::CommandBuffer* done) { self->complete(done); });
+  committed_ = true;
+  commands->commit();
+  return {};
+}
+
+Status Submission::wait() {
+  if (!committed_) {
+    return Error(ErrorCode::kInvalidState, "wait before commit, which would never end");
+  }
+  AutoreleaseScope scope;
+  commands_->waitUntilCompleted();
+  complete(commands_.get());  // the handler may come after the wait
+  if (!error_) return {};
+  context_->error_observed(id_);
+  return *error_;
+}
+
+std::optional<Error> Submission::error() const {
+  return done() ? error_ : std::nullopt;
+}
+
+void Submission::complete(MTL::CommandBuffer* commands) {
+  std::call_once(completed_, [&] {
+    AutoreleaseScope scope;
+    std::optional<Error> error = error_of(commands, label_);
+    gpu_start_ = commands->GPUStartTime();
+    gpu_end_ = commands->GPUEndTime();
+    record(error);
+    if (context_->options.check_host_access) {
+      for (auto& storage : storages_) storage->in_flight.fetch_sub(1, std::memory_order_release);
+    }
+    storages_.clear();
+    pipelines_.clear();
+    objects_.clear();
+    if (error) {
+      log(LogLevel::kError, error->to_string());
+      if (on_failure_) on_failure_(*error);
+    }
+    on_failure_ = nullptr;
+    error_ = std::move(error);
+    done_.store(true, std::memory_order_release);
+    context_->submission_ended(id_, error_);
+  });
+}
+
+void Submission::record(const std::optional<Error>& error) {
+  const RuntimeOptions& options = context_->options;
+  if (!options.profile_command_buffers && !options.profile_dispatches) return;
+  CommandBufferEntry entry;
+  entry.label = label_;
+  entry.queue = reinterpret_cast<uintptr_t>(queue_.get());
+  entry.start_ns = to_ns(gpu_start_);
+  entry.end_ns = to_ns(gpu_end_);
+  entry.dispatches = dispatches;
+  entry.barriers = barriers;
+  if (error) entry.error = error->message();
+  context_->profile.record_command_buffer(std::move(entry));
+  if (error) return;  // times of a failed run mean nothing
+  if (options.profile_command_buffers && !label_.empty()) {
+    context_->profile.record(label_, to_ns(gpu_end_ - gpu_start_));
+  }
+  if (sampler_) sampler_->resolve(label_);
+}
+
+}  // namespace mlxn
