@@ -14,7 +14,7 @@ bool BlitEncoderObject::check_span(const char* call, const char* role, BufferObj
                         ", expected at least one byte within the length ", target->length));
     return false;
   }
-  buffer->use(target, [&] { return str(target->named("buffer"), " used by ", call); });
+  work().hold(target, {.role = UsePlace::kTransfer, .call = call});
   return true;
 }
 
@@ -33,15 +33,17 @@ void BlitEncoderObject::copy(BufferObject* source, uint64_t source_offset,
                      str("source range ", source_offset, " + ", size, " and destination range ",
                          destination_offset, " + ", size, " overlap"));
   }
-  buffer->barrier();
-  list().commands.emplace_back(Copy{source->memory, destination->memory, from, to, size});
+  work().barrier();
+  work().list.commands.emplace_back(
+      Copy{source->memory.get(), destination->memory.get(), from, to, size});
 }
 
 void BlitEncoderObject::fill(BufferObject* target, uint64_t offset, uint64_t size, uint8_t value) {
   constexpr const char* kCall = "fillBuffer";
   if (!can_encode(kCall) || !check_span(kCall, "buffer", target, offset, size)) return;
-  buffer->barrier();
-  list().commands.emplace_back(Fill{target->memory, target->offset + offset, size, value});
+  work().barrier();
+  work().list.commands.emplace_back(
+      Fill{target->memory.get(), target->offset + offset, size, value});
 }
 
 void BlitEncoderObject::resolve(SampleBufferObject* samples, NS::Range range,
@@ -60,9 +62,11 @@ void BlitEncoderObject::resolve(SampleBufferObject* samples, NS::Range range,
   }
   const uint64_t bytes = range.length * kSample;
   if (!check_span(kCall, "destination buffer", destination, destination_offset, bytes)) return;
-  buffer->barrier();
-  list().commands.emplace_back(Copy{samples->memory, destination->memory, range.location * kSample,
-                                    destination->offset + destination_offset, bytes});
+  work().keep(samples);
+  work().barrier();
+  work().list.commands.emplace_back(Copy{samples->memory.get(), destination->memory.get(),
+                                         range.location * kSample,
+                                         destination->offset + destination_offset, bytes});
 }
 
 }  // namespace mlxn::rt

@@ -39,8 +39,8 @@ CommandBufferObject::CommandBufferObject(QueueObject* owner,
       errorOptions(descriptor.errorOptions) {}
 
 CommandBufferObject::~CommandBufferObject() {
-  for (Object* object : kept_) object->release();
   if (status_ >= MTL::CommandBufferStatusCommitted) return;  // complete() has done the rest
+  drop_steps();
   if (status_ == MTL::CommandBufferStatusEnqueued) commandQueue->forget(this);
   commandQueue->dismiss();
 }
@@ -73,36 +73,36 @@ bool CommandBufferObject::can_encode(std::string_view call) {
   return true;
 }
 
-CommandList& CommandBufferObject::list() {
-  if (steps_.empty() || !std::holds_alternative<CommandList>(steps_.back())) {
-    steps_.emplace_back(CommandList());
+Work& CommandBufferObject::work() {
+  if (steps_.empty() || !std::holds_alternative<std::unique_ptr<Work>>(steps_.back())) {
+    steps_.emplace_back(commandQueue->take_work(retainedReferences));
   }
-  return std::get<CommandList>(steps_.back());
+  return *std::get<std::unique_ptr<Work>>(steps_.back());
 }
 
-void CommandBufferObject::barrier() {
-  auto& commands = list().commands;
-  if (!commands.empty() && !std::holds_alternative<Barrier>(commands.back())) {
-    commands.emplace_back(Barrier());
+void CommandBufferObject::drop_steps() {
+  for (Step& step : steps_) {
+    if (auto* work = std::get_if<std::unique_ptr<Work>>(&step)) {
+      commandQueue->give_back(std::move(*work));
+    }
   }
+  steps_.clear();
 }
 
-void CommandBufferObject::keep(Object* object) {
-  if (object && kept_.insert(object).second) object->retain();
-}
-
-void CommandBufferObject::begin(EncoderObject* encoder) {
+Work& CommandBufferObject::begin(EncoderObject* encoder) {
   open_encoder_ = encoder;
-  barrier();
+  Work& current = work();
+  current.barrier();
+  return current;
 }
 
-void CommandBufferObject::end(EncoderObject* encoder, Ref<EncoderInfoObject> info) {
+void CommandBufferObject::end(EncoderObject* encoder) {
   if (open_encoder_ != encoder) return;
   open_encoder_ = nullptr;
   // After commit the list belongs to the queue's thread.
   const bool open = current_status() < MTL::CommandBufferStatusCommitted;
   if (open && (errorOptions & MTL::CommandBufferErrorOptionEncoderExecutionStatus)) {
-    encoder_infos_.push_back(std::move(info));
+    encoder_infos_.push_back(encoder->info());
   }
 }
 
@@ -192,18 +192,15 @@ void CommandBufferObject::run_handlers(std::vector<MTL::HandlerFunction>& handle
   for (auto& handler : list) handler(api(this));
 }
 
-std::optional<Error> CommandBufferObject::run_list(CommandList& commands) {
-  for (const WeakUse& use : weak_uses_) {
-    if (use.life.expired()) {
-      Error error(ErrorCode::kInvalidState,
-                  str(use.what, " was released before the ", title(), " ran"));
-      report("MTL::CommandBuffer", error.message());
-      return error;
-    }
+std::optional<Error> CommandBufferObject::run_work(Work& work) {
+  if (const std::string gone = work.released(); !gone.empty()) {
+    Error error(ErrorCode::kInvalidState, str(gone, " was released before the ", title(), " ran"));
+    report("MTL::CommandBuffer", error.message());
+    return error;
   }
-  commands.label = label.text();
+  work.list.label = label.text();
   RunTimes times;
-  const Status status = device().executor().run(commands, times);
+  const Status status = device().executor().run(work.list, times);
   if (GPUStartTime == 0) GPUStartTime = static_cast<double>(times.start_ns) * 1e-9;
   if (times.end_ns != 0) GPUEndTime = static_cast<double>(times.end_ns) * 1e-9;
   if (status) return {};
@@ -211,7 +208,7 @@ std::optional<Error> CommandBufferObject::run_list(CommandList& commands) {
 }
 
 std::optional<Error> CommandBufferObject::run_step(Step& step) {
-  if (auto* commands = std::get_if<CommandList>(&step)) return run_list(*commands);
+  if (auto* work = std::get_if<std::unique_ptr<Work>>(&step)) return run_work(**work);
   if (auto* signal = std::get_if<Signal>(&step)) {
     signal->event->signal(signal->value);
     return {};
@@ -255,10 +252,7 @@ void CommandBufferObject::complete(const std::optional<Error>& failure) {
   if (GPUStartTime == 0) {  // nothing ran: an empty span at this moment
     GPUStartTime = GPUEndTime = static_cast<double>(device().executor().timestamp_ns()) * 1e-9;
   }
-  steps_.clear();
-  weak_uses_.clear();
-  for (Object* object : kept_) object->release();
-  kept_.clear();
+  drop_steps();
   commandQueue->dismiss();
   {
     std::lock_guard lock(mutex_);

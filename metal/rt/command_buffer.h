@@ -3,12 +3,11 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <unordered_set>
 #include <variant>
 
 #include "metal/rt/command_queue.h"
 #include "metal/rt/event.h"
-#include "metal/rt/resource.h"
+#include "metal/rt/work.h"
 
 MLXN_RT_OBJECT(MTL::CommandBufferDescriptor, CommandBufferDescriptorObject)
 MLXN_RT_OBJECT(MTL::CommandBufferEncoderInfo, EncoderInfoObject)
@@ -34,12 +33,6 @@ class EncoderInfoObject : public Object {
   MTL::CommandEncoderErrorState errorState = MTL::CommandEncoderErrorStateUnknown;
 };
 
-// What a command buffer does not retain but must find alive when it runs.
-struct WeakUse {
-  std::weak_ptr<const char> life;
-  std::string what;  // "buffer 'x' bound at index 3 of dispatch 'k'"
-};
-
 class CommandBufferObject : public Object {
  public:
   using Api = MTL::CommandBuffer;
@@ -51,19 +44,9 @@ class CommandBufferObject : public Object {
   // False, with a violation, when the buffer is committed or an encoder is open.
   bool can_encode(std::string_view call);
 
-  // For encoders. The list being built; a new one begins after each event command.
-  CommandList& list();
-  void barrier();  // unless the list ends with one
-  // Keeps an object that a command uses: retained, or else watched under the name that `what`
-  // gives.
-  template <class What>
-  void use(AllocationObject* object, What what) {
-    if (retainedReferences) return keep(object);
-    weak_uses_.push_back({object->life, what()});
-  }
-  void keep(Object* object);
-  void begin(EncoderObject* encoder);
-  void end(EncoderObject* encoder, Ref<EncoderInfoObject> info);
+  // For encoders. Opens one and gives it the work to append to, which is there until commit.
+  Work& begin(EncoderObject* encoder);
+  void end(EncoderObject* encoder);
   DeviceObject& device() const { return *commandQueue->device; }
 
   void encode_signal(EventObject* event, uint64_t value);
@@ -97,14 +80,17 @@ class CommandBufferObject : public Object {
     Ref<EventObject> event;
     uint64_t value;
   };
-  using Step = std::variant<CommandList, Signal, Wait>;
+  using Step = std::variant<std::unique_ptr<Work>, Signal, Wait>;
 
   std::string title() const;  // "command buffer 'x'"
+  Work& work();               // the last step's; a new one after each event command
+  // Lets go of all steps and hands their storage to the queue.
+  void drop_steps();
   void set_status(MTL::CommandBufferStatus status);
   void run_handlers(std::vector<MTL::HandlerFunction>& handlers);
   std::optional<Error> first_violation() const;
   std::optional<Error> run_step(Step& step);
-  std::optional<Error> run_list(CommandList& commands);
+  std::optional<Error> run_work(Work& work);
   void complete(const std::optional<Error>& failure);
 
   mutable std::mutex mutex_;
@@ -118,8 +104,6 @@ class CommandBufferObject : public Object {
   // Encoding state, used by one thread, then by the queue's.
   EncoderObject* open_encoder_ = nullptr;
   std::vector<Step> steps_;
-  std::unordered_set<Object*> kept_;
-  std::vector<WeakUse> weak_uses_;
   std::vector<Ref<EncoderInfoObject>> encoder_infos_;
 };
 

@@ -8,6 +8,13 @@
 #include "mlxn/base/strings.h"
 
 namespace mlxn::rt {
+namespace {
+
+// What a queue keeps for the next command buffers.
+constexpr size_t kMaxIdleWork = 8;
+constexpr uint64_t kMaxIdleBytes = 4 << 20;  // each
+
+}  // namespace
 
 void QueueObject::admit() {
   std::unique_lock lock(mutex_);
@@ -29,6 +36,27 @@ void QueueObject::dismiss() {
   std::lock_guard lock(mutex_);
   --alive_;
   changed_.notify_all();
+}
+
+std::unique_ptr<Work> QueueObject::take_work(bool retained) {
+  std::unique_ptr<Work> work;
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_work_.empty()) {
+      work = std::move(idle_work_.back());
+      idle_work_.pop_back();
+    }
+  }
+  if (!work) work = std::make_unique<Work>();
+  work->begin(retained);
+  return work;
+}
+
+void QueueObject::give_back(std::unique_ptr<Work> work) {
+  work->clear();  // without the lock: it may release objects of the user's
+  if (work->capacity_bytes() > kMaxIdleBytes) return;
+  std::lock_guard lock(mutex_);
+  if (idle_work_.size() < kMaxIdleWork) idle_work_.push_back(std::move(work));
 }
 
 void QueueObject::enqueue(CommandBufferObject* buffer) {

@@ -3,12 +3,14 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 
 #include "metal/rt/device.h"
 #include "metal/rt/property.h"
 #include "metal/rt/residency.h"
 #include "metal/rt/serial_worker.h"
+#include "metal/rt/work.h"
 
 MLXN_RT_OBJECT(MTL::CommandQueue, QueueObject)
 MLXN_RT_OBJECT(MTL::CommandQueueDescriptor, QueueDescriptorObject)
@@ -39,6 +41,10 @@ class QueueObject : public Object {
   // A command buffer has completed or was dropped before commit.
   void dismiss();
 
+  // Empty work, with the storage of work that is done where there is some.
+  std::unique_ptr<Work> take_work(bool retained);
+  void give_back(std::unique_ptr<Work> work);
+
   void enqueue(CommandBufferObject* buffer);
   void commit(Ref<CommandBufferObject> buffer);
   // Takes back the place of a buffer that will never be committed.
@@ -63,6 +69,7 @@ class QueueObject : public Object {
   std::condition_variable changed_;
   NS::UInteger alive_ = 0;
   std::deque<Place> order_;
+  std::vector<std::unique_ptr<Work>> idle_work_;
   SerialWorker worker_;
 };
 

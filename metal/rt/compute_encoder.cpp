@@ -1,6 +1,7 @@
 // Compute encoding: bindings, the checks of a dispatch against the kernel's reflection, dispatches.
 #include "metal/rt/compute_encoder.h"
 
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -23,65 +24,56 @@ Error invalid(std::string text) {
 
 }  // namespace
 
-Status ComputeEncoderObject::check_index(uint64_t index) const {
-  if (index < MSL_MAX_BUFFERS) return {};
-  return invalid(str("index ", index, ", expected 0 to ", MSL_MAX_BUFFERS - 1));
+void ComputeEncoderObject::wrong_index(std::string_view call, uint64_t index) {
+  violation(call, str("index ", index, ", expected 0 to ", MSL_MAX_BUFFERS - 1));
 }
 
-void ComputeEncoderObject::set_pipeline(PipelineObject* pipeline) {
-  constexpr const char* kCall = "setComputePipelineState";
-  if (!can_encode(kCall) || !check_object(kCall, pipeline, "pipeline state")) return;
+void ComputeEncoderObject::wrong_offset(std::string_view call, uint64_t offset, uint64_t index,
+                                        uint64_t length) {
+  violation(call, str("offset ", offset, " at index ", index,
+                      ", expected at most the buffer's length ", length));
+}
+
+void ComputeEncoderObject::wrong_dispatch(std::string_view call, const Error& error) {
+  violation(call, str("kernel '", pipeline_->kernel().name, "': ", error.message()));
+}
+
+void ComputeEncoderObject::change_pipeline(PipelineObject* pipeline) {
   pipeline_ = Ref(pipeline);
-}
-
-void ComputeEncoderObject::set_buffer(std::string_view call, BufferObject* target, uint64_t offset,
-                                      uint64_t index) {
-  if (!can_encode(call)) return;
-  if (auto status = check_index(index); !status) return violation(call, status.error().message());
-  if (!target) {
-    slots_[index] = Slot();  // null unbinds
-    return;
-  }
-  if (!check_object(call, target, "buffer")) return;
-  if (offset > target->length) {
-    return violation(call, str("offset ", offset, " at index ", index,
-                               ", expected at most the buffer's length ", target->length));
-  }
-  slots_[index] = {Ref(target), offset, 0};
+  pipeline_held_ = false;
+  accepted_group_.reset();
+  threadgroup_memory_accepted_ = false;
 }
 
 void ComputeEncoderObject::set_offset(uint64_t offset, uint64_t index) {
   constexpr const char* kCall = "setBufferOffset";
   if (!can_encode(kCall)) return;
-  if (auto status = check_index(index); !status) return violation(kCall, status.error().message());
+  if (index >= MSL_MAX_BUFFERS) return wrong_index(kCall, index);
   Slot& slot = slots_[index];
-  if (!slot.buffer) return violation(kCall, str("no buffer is bound at index ", index));
-  if (offset > slot.buffer->length) {
-    return violation(kCall, str("offset ", offset, " at index ", index,
-                                ", expected at most the buffer's length ", slot.buffer->length));
-  }
+  if (!slot.memory) return violation(kCall, str("no buffer is bound at index ", index));
+  if (offset > slot.length) return wrong_offset(kCall, offset, index, slot.length);
   slot.offset = offset;
 }
 
 void ComputeEncoderObject::set_bytes(const void* bytes, uint64_t length, uint64_t index) {
   constexpr const char* kCall = "setBytes";
   if (!can_encode(kCall)) return;
-  if (auto status = check_index(index); !status) return violation(kCall, status.error().message());
+  if (index >= MSL_MAX_BUFFERS) return wrong_index(kCall, index);
   if (!bytes) return violation(kCall, "null pointer, expected the bytes to copy");
   if (length == 0 || length > kMaxInlineBytes) {
     return violation(kCall, str("length ", length, ", expected 1 to ", kMaxInlineBytes));
   }
-  auto& store = list().inline_bytes;
+  auto& store = work().list.inline_bytes;
   const size_t at = (store.size() + kInlineAlignment - 1) / kInlineAlignment * kInlineAlignment;
   store.resize(at + length);
   std::memcpy(store.data() + at, bytes, length);
-  slots_[index] = {nullptr, at, length};
+  slots_[index] = {nullptr, at, 0, length, 0};
 }
 
 void ComputeEncoderObject::set_threadgroup_memory(uint64_t length, uint64_t index) {
   constexpr const char* kCall = "setThreadgroupMemoryLength";
   if (!can_encode(kCall)) return;
-  if (auto status = check_index(index); !status) return violation(kCall, status.error().message());
+  if (index >= MSL_MAX_BUFFERS) return wrong_index(kCall, index);
   const uint64_t most = buffer->device().info().max_threadgroup_memory;
   if (length > most) {
     return violation(kCall, str("length ", length, ", expected at most ", most));
@@ -91,16 +83,19 @@ void ComputeEncoderObject::set_threadgroup_memory(uint64_t length, uint64_t inde
                      str("length ", length, ", expected a multiple of ", kThreadgroupGranule));
   }
   threadgroup_bytes_[index] = length;
+  const uint32_t bit = 1u << index;
+  threadgroup_indices_ = length ? threadgroup_indices_ | bit : threadgroup_indices_ & ~bit;
+  threadgroup_memory_accepted_ = false;
 }
 
 void ComputeEncoderObject::use_allocation(std::string_view call, AllocationObject* object,
                                           const char* kind) {
   if (!can_encode(call) || !check_object(call, object, kind)) return;
-  buffer->use(object, [&] { return str(object->named(kind), " declared by ", call); });
+  work().hold(object, {.role = UsePlace::kDeclared, .call = call, .kind = kind});
 }
 
 void ComputeEncoderObject::memory_barrier(std::string_view call) {
-  if (can_encode(call)) buffer->barrier();
+  if (can_encode(call)) work().barrier();
 }
 
 Status ComputeEncoderObject::check_group(Size3 group) const {
@@ -130,27 +125,28 @@ Status ComputeEncoderObject::check_group(Size3 group) const {
   return {};
 }
 
-Status ComputeEncoderObject::check_buffer(const msl::ArgumentInfo& argument) const {
-  const std::string where = str("argument '", argument.name, "' at buffer index ", argument.index);
-  if (argument.index >= MSL_MAX_BUFFERS) return invalid(str(where, " is out of range"));
-  const Slot& slot = slots_[argument.index];
-  if (!slot.bound()) {
-    if (!argument.active) return {};
-    return invalid(str(where, " has no buffer bound"));
-  }
-  if (slot.buffer && argument.active && argument.alignment > 1 &&
-      (slot.buffer->offset + slot.offset) % argument.alignment != 0) {
-    return invalid(
-        str(where, " has offset ", slot.offset, ", expected a multiple of ", argument.alignment));
-  }
-  if (argument.is_reference && argument.active && slot.available() < argument.data_size) {
-    return invalid(
-        str(where, " needs ", argument.data_size, " bytes, but ", slot.available(), " are bound"));
-  }
-  return {};
+ComputeEncoderObject::Problem ComputeEncoderObject::check_slot(
+    const Slot& slot, const BufferRequirement& requirement) {
+  if (!slot.bound()) return requirement.required ? Problem::kUnbound : Problem::kNone;
+  if (slot.memory && (slot.start() & requirement.alignment_mask) != 0) return Problem::kMisaligned;
+  return slot.available() < requirement.least_bytes ? Problem::kTooShort : Problem::kNone;
 }
 
-Result<uint64_t> ComputeEncoderObject::check_threadgroup_memory() const {
+Error ComputeEncoderObject::explain(Problem problem, const Slot& slot,
+                                    const msl::ArgumentInfo& argument) {
+  const std::string where = str("argument '", argument.name, "' at buffer index ", argument.index);
+  switch (problem) {
+    case Problem::kMisaligned:
+      return invalid(
+          str(where, " has offset ", slot.offset, ", expected a multiple of ", argument.alignment));
+    case Problem::kTooShort:
+      return invalid(str(where, " needs ", argument.data_size, " bytes, but ", slot.available(),
+                         " are bound"));
+    default: return invalid(str(where, " has no buffer bound"));
+  }
+}
+
+Status ComputeEncoderObject::check_threadgroup_memory() const {
   uint64_t total = pipeline_->kernel().static_threadgroup_bytes;
   for (const msl::ArgumentInfo& argument : pipeline_->kernel().arguments) {
     if (argument.kind != msl::ArgumentKind::kThreadgroupMemory) continue;
@@ -168,75 +164,97 @@ Result<uint64_t> ComputeEncoderObject::check_threadgroup_memory() const {
                        pipeline_->kernel().static_threadgroup_bytes, " static), expected at most ",
                        most));
   }
-  return total;
-}
-
-Status ComputeEncoderObject::check_state(Size3 group) const {
-  MLXN_TRY(check_group(group));
-  for (const msl::ArgumentInfo& argument : pipeline_->kernel().arguments) {
-    if (argument.kind == msl::ArgumentKind::kBuffer) MLXN_TRY(check_buffer(argument));
-  }
-  auto memory = check_threadgroup_memory();
-  if (!memory) return memory.error();
   return {};
 }
 
-void ComputeEncoderObject::bind(Dispatch& dispatch, uint32_t index) {
+bool ComputeEncoderObject::accepts(std::string_view call, Size3 group) {
+  if (accepted_group_ == group) return true;
+  if (auto status = check_group(group); !status) {
+    wrong_dispatch(call, status.error());
+    return false;
+  }
+  accepted_group_ = group;
+  return true;
+}
+
+void ComputeEncoderObject::bind(uint32_t index) {
   const Slot& slot = slots_[index];
   if (!slot.bound()) return;
-  if (!slot.buffer) {
-    dispatch.bindings.push_back({index, nullptr, slot.offset, slot.size});
-    return;
+  work().list.bindings.push_back({index, slot.memory, slot.start(), slot.available()});
+  if (slot.memory && !work().retained()) work().mark_used(slot.watch, pipeline_->pipeline.get());
+}
+
+// Checks what is bound and appends it; on failure the list is as before.
+bool ComputeEncoderObject::bind_buffers(std::string_view call) {
+  auto& bindings = work().list.bindings;
+  const size_t first = bindings.size();
+  for (const BufferRequirement& requirement : pipeline_->buffers) {
+    const Slot& slot = slots_[requirement.index];
+    const Problem problem = check_slot(slot, requirement);
+    if (problem != Problem::kNone) {
+      bindings.resize(first);
+      wrong_dispatch(call, explain(problem, slot, *requirement.argument));
+      return false;
+    }
+    bind(requirement.index);
   }
-  dispatch.bindings.push_back(
-      {index, slot.buffer->memory, slot.buffer->offset + slot.offset, slot.available()});
-  buffer->use(slot.buffer.get(), [&] {
-    return str(slot.buffer->named("buffer"), " bound at index ", index, " of dispatch '",
-               dispatch.label, "'");
-  });
+  if (!compiles_) {  // no reflection: all that is bound
+    for (uint32_t index = 0; index < MSL_MAX_BUFFERS; ++index) bind(index);
+  }
+  if (threadgroup_memory_accepted_) return true;
+  if (auto status = check_threadgroup_memory(); !status) {
+    bindings.resize(first);
+    wrong_dispatch(call, status.error());
+    return false;
+  }
+  threadgroup_memory_accepted_ = true;
+  return true;
+}
+
+void ComputeEncoderObject::add_threadgroup_memory() {
+  for (uint32_t left = threadgroup_indices_; left != 0; left &= left - 1) {
+    const auto index = static_cast<uint32_t>(std::countr_zero(left));
+    work().list.threadgroup_memory.push_back({index, threadgroup_bytes_[index]});
+  }
 }
 
 void ComputeEncoderObject::encode(std::string_view call, Size3 grid, Size3 group,
                                   BufferObject* indirect, uint64_t indirect_offset) {
-  const std::string name = pipeline_->kernel().name;
-  if (auto status = check_state(group); !status) {
-    return violation(call, str("kernel '", name, "': ", status.error().message()));
-  }
+  CommandList& list = work().list;
   Dispatch dispatch;
-  dispatch.pipeline = pipeline_->pipeline;
-  dispatch.label = name;
+  dispatch.first_binding = list.bindings.size();
+  dispatch.first_threadgroup_memory = list.threadgroup_memory.size();
+  if (!accepts(call, group) || !bind_buffers(call)) return;
+  add_threadgroup_memory();
+  dispatch.pipeline = pipeline_->pipeline.get();
+  dispatch.binding_count = static_cast<uint32_t>(list.bindings.size() - dispatch.first_binding);
+  dispatch.threadgroup_memory_count =
+      static_cast<uint32_t>(list.threadgroup_memory.size() - dispatch.first_threadgroup_memory);
   dispatch.threads_per_grid = grid;
   dispatch.threads_per_threadgroup = group;
   if (indirect) {
-    dispatch.indirect = indirect->memory;
+    dispatch.indirect = indirect->memory.get();
     dispatch.indirect_offset = indirect->offset + indirect_offset;
-    buffer->use(indirect, [&] {
-      return str(indirect->named("buffer"), " with indirect arguments of '", name, "'");
-    });
+    work().hold(indirect, {.role = UsePlace::kIndirect, .pipeline = dispatch.pipeline});
   }
-  const auto& arguments = pipeline_->kernel().arguments;
-  dispatch.bindings.reserve(arguments.size());
-  if (buffer->device().info().compiles) {
-    for (const msl::ArgumentInfo& argument : arguments) {
-      if (argument.kind == msl::ArgumentKind::kBuffer) bind(dispatch, argument.index);
-    }
-  } else {
-    for (uint32_t index = 0; index < MSL_MAX_BUFFERS; ++index) bind(dispatch, index);
+  if (!pipeline_held_) {
+    work().hold(pipeline_.get(), {.role = UsePlace::kPipeline, .pipeline = dispatch.pipeline});
+    pipeline_held_ = true;
   }
-  for (uint32_t index = 0; index < threadgroup_bytes_.size(); ++index) {
-    if (threadgroup_bytes_[index]) {
-      dispatch.threadgroup_memory.push_back({index, threadgroup_bytes_[index]});
-    }
-  }
-  buffer->use(pipeline_.get(), [&] { return str("pipeline of dispatch '", name, "'"); });
-  if (dispatchType == MTL::DispatchTypeSerial) buffer->barrier();
-  list().commands.emplace_back(std::move(dispatch));
+  if (dispatchType == MTL::DispatchTypeSerial) work().barrier();
+  list.commands.emplace_back(dispatch);
+}
+
+bool ComputeEncoderObject::ready_to_dispatch(std::string_view call) {
+  if (!can_encode(call)) return false;
+  if (pipeline_) return true;
+  violation(call, "no pipeline; call setComputePipelineState first");
+  return false;
 }
 
 void ComputeEncoderObject::dispatch_threads(Size3 grid, Size3 group) {
   constexpr const char* kCall = "dispatchThreads";
-  if (!can_encode(kCall)) return;
-  if (!pipeline_) return violation(kCall, "no pipeline; call setComputePipelineState first");
+  if (!ready_to_dispatch(kCall)) return;
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   for (uint64_t extent : {grid.x, grid.y, grid.z}) {
     if (extent == 0 || extent > kMost) {
@@ -249,16 +267,13 @@ void ComputeEncoderObject::dispatch_threads(Size3 grid, Size3 group) {
 
 void ComputeEncoderObject::dispatch_threadgroups(Size3 count, Size3 group) {
   constexpr const char* kCall = "dispatchThreadgroups";
-  if (!can_encode(kCall)) return;
-  if (!pipeline_) return violation(kCall, "no pipeline; call setComputePipelineState first");
-  if (auto status = check_group(group); !status) {
-    return violation(kCall,
-                     str("kernel '", pipeline_->kernel().name, "': ", status.error().message()));
-  }
+  if (!ready_to_dispatch(kCall)) return;
+  if (!accepts(kCall, group)) return;
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   const uint64_t counts[] = {count.x, count.y, count.z}, sizes[] = {group.x, group.y, group.z};
   for (int i = 0; i < 3; ++i) {
-    if (counts[i] == 0 || counts[i] > kMost / sizes[i]) {
+    // A group has at most 1024 threads, so the product fits.
+    if (counts[i] == 0 || counts[i] > kMost || counts[i] * sizes[i] > kMost) {
       return violation(kCall, str("threadgroups per grid ", to_text(count), " of ", to_text(group),
                                   " threads, expected 1 to ", kMost, " threads in each dimension"));
     }
@@ -268,8 +283,7 @@ void ComputeEncoderObject::dispatch_threadgroups(Size3 count, Size3 group) {
 
 void ComputeEncoderObject::dispatch_indirect(BufferObject* target, uint64_t offset, Size3 group) {
   constexpr const char* kCall = "dispatchThreadgroups";
-  if (!can_encode(kCall)) return;
-  if (!pipeline_) return violation(kCall, "no pipeline; call setComputePipelineState first");
+  if (!ready_to_dispatch(kCall)) return;
   if (!check_object(kCall, target, "indirect buffer")) return;
   constexpr uint64_t kBytes = sizeof(MTL::DispatchThreadgroupsIndirectArguments);
   if (offset % sizeof(uint32_t) != 0 || !span_fits(offset, kBytes, target->length)) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "metal/rt/encoder.h"
 #include "metal/rt/pipeline.h"
@@ -15,10 +16,27 @@ class ComputeEncoderObject : public EncoderObject {
   ComputeEncoderObject(CommandBufferObject* owner, MTL::DispatchType type,
                        std::vector<PassAttachment> attachments)
       : EncoderObject(owner, "MTL::ComputeCommandEncoder", std::move(attachments)),
-        dispatchType(type) {}
+        dispatchType(type),
+        compiles_(owner->device().info().compiles) {}
 
-  void set_pipeline(PipelineObject* pipeline);
-  void set_buffer(std::string_view call, BufferObject* target, uint64_t offset, uint64_t index);
+  void set_pipeline(PipelineObject* pipeline) {
+    constexpr const char* kCall = "setComputePipelineState";
+    if (!can_encode(kCall)) return;
+    if (pipeline && pipeline == pipeline_.get()) return;
+    if (check_object(kCall, pipeline, "pipeline state")) change_pipeline(pipeline);
+  }
+  void set_buffer(std::string_view call, BufferObject* target, uint64_t offset, uint64_t index) {
+    if (!can_encode(call)) return;
+    if (index >= MSL_MAX_BUFFERS) return wrong_index(call, index);
+    if (!target) {
+      slots_[index] = Slot();  // null unbinds
+      return;
+    }
+    if (!check_object(call, target, "buffer")) return;
+    if (offset > target->length) return wrong_offset(call, offset, index, target->length);
+    const size_t watch = work().hold(target, {.index = static_cast<uint32_t>(index)});
+    slots_[index] = {target->memory.get(), target->offset, offset, target->length, watch};
+  }
   void set_offset(uint64_t offset, uint64_t index);
   void set_bytes(const void* bytes, uint64_t length, uint64_t index);
   void set_threadgroup_memory(uint64_t length, uint64_t index);
@@ -32,31 +50,47 @@ class ComputeEncoderObject : public EncoderObject {
   const MTL::DispatchType dispatchType;
 
  private:
-  void on_end() override {
-    pipeline_ = nullptr;
-    slots_ = {};
-  }
+  void on_end() override { pipeline_ = nullptr; }
 
-  // What is bound at an index: a buffer, or bytes in the list's inline storage.
+  // What is bound at an index: a buffer, or bytes in the list's inline storage. All that a dispatch
+  // needs to know is copied, since a buffer that is not retained may go.
   struct Slot {
-    Ref<BufferObject> buffer;
-    uint64_t offset = 0;  // into the buffer or the inline bytes
-    uint64_t size = 0;    // of inline bytes; 0 when nothing is bound
-    bool bound() const { return buffer || size != 0; }
-    uint64_t available() const { return buffer ? buffer->length - offset : size; }
+    Memory* memory = nullptr;  // null: inline bytes
+    uint64_t base = 0;         // of the buffer in its memory, or of the bytes in the list
+    uint64_t offset = 0;       // in the buffer
+    uint64_t length = 0;       // of the whole; 0 when nothing is bound
+    size_t watch = 0;          // from Work::hold
+
+    bool bound() const { return memory || length != 0; }
+    uint64_t start() const { return base + offset; }
+    uint64_t available() const { return length - offset; }
   };
 
-  Status check_index(uint64_t index) const;
+  enum class Problem { kNone, kUnbound, kMisaligned, kTooShort };
+
+  void wrong_index(std::string_view call, uint64_t index);
+  void wrong_offset(std::string_view call, uint64_t offset, uint64_t index, uint64_t length);
+  void wrong_dispatch(std::string_view call, const Error& error);
+  void change_pipeline(PipelineObject* pipeline);
+  bool ready_to_dispatch(std::string_view call);  // a pipeline is set and commands are taken
   Status check_group(Size3 group) const;
-  Status check_buffer(const msl::ArgumentInfo& argument) const;
-  Result<uint64_t> check_threadgroup_memory() const;
-  // Everything that can be checked before the grid is known.
-  Status check_state(Size3 group) const;
-  void bind(Dispatch& dispatch, uint32_t index);
+  static Problem check_slot(const Slot& slot, const BufferRequirement& requirement);
+  static Error explain(Problem problem, const Slot& slot, const msl::ArgumentInfo& argument);
+  Status check_threadgroup_memory() const;
+  // Whether the group fits the pipeline; reports it if not. Asked again only after a change.
+  bool accepts(std::string_view call, Size3 group);
+  bool bind_buffers(std::string_view call);
+  void bind(uint32_t index);
+  void add_threadgroup_memory();
   void encode(std::string_view call, Size3 grid, Size3 group, BufferObject* indirect,
               uint64_t indirect_offset);
 
+  const bool compiles_;
   Ref<PipelineObject> pipeline_;
+  bool pipeline_held_ = false;  // by the work
+  std::optional<Size3> accepted_group_;
+  bool threadgroup_memory_accepted_ = false;
+  uint32_t threadgroup_indices_ = 0;  // bit n: threadgroup_bytes_[n] is not 0
   std::array<Slot, MSL_MAX_BUFFERS> slots_;
   std::array<uint64_t, MSL_MAX_THREADGROUP_BUFFERS> threadgroup_bytes_ = {};
 };

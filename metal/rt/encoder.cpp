@@ -7,8 +7,11 @@ namespace mlxn::rt {
 
 EncoderObject::EncoderObject(CommandBufferObject* owner, const char* class_name,
                              std::vector<PassAttachment> attachments)
-    : buffer(owner), class_name_(class_name), attachments_(std::move(attachments)) {
-  buffer->begin(this);
+    : buffer(owner),
+      device_(&owner->device()),
+      class_name_(class_name),
+      work_(owner->begin(this)),
+      attachments_(std::move(attachments)) {
   for (const PassAttachment& attachment : attachments_) {
     stamp("startOfEncoderSampleIndex", attachment, attachment.startOfEncoderSampleIndex);
   }
@@ -17,7 +20,7 @@ EncoderObject::EncoderObject(CommandBufferObject* owner, const char* class_name,
 EncoderObject::~EncoderObject() {
   if (ended_) return;
   violation("release", "the encoder was released before endEncoding");
-  buffer->end(this, info());
+  buffer->end(this);
 }
 
 void EncoderObject::violation(std::string_view call, std::string_view text) {
@@ -29,16 +32,13 @@ void EncoderObject::wrong_device(std::string_view call, const char* kind) {
   violation(call, str("the ", kind, " belongs to another device than the command buffer"));
 }
 
-bool EncoderObject::can_encode(std::string_view call) {
-  if (ended_) {
-    violation(call, "called after endEncoding");
-    return false;
-  }
-  if (buffer->current_status() >= MTL::CommandBufferStatusCommitted) {
-    violation(call, "called after the command buffer was committed");
-    return false;
-  }
-  return true;
+void EncoderObject::null_object(std::string_view call, const char* kind) {
+  violation(call, str("null ", kind, ", expected one"));
+}
+
+void EncoderObject::refuse(std::string_view call) {
+  violation(call,
+            ended_ ? "called after endEncoding" : "called after the command buffer was committed");
 }
 
 void EncoderObject::end() {
@@ -50,7 +50,7 @@ void EncoderObject::end() {
   }
   ended_ = true;
   on_end();
-  buffer->end(this, info());
+  buffer->end(this);
 }
 
 Ref<EncoderInfoObject> EncoderObject::info() const {
@@ -71,7 +71,8 @@ void EncoderObject::stamp(std::string_view call, const PassAttachment& attachmen
     return violation(call,
                      str("sample index ", index, ", expected less than ", samples->sampleCount));
   }
-  list().commands.emplace_back(Timestamp{samples->memory, index * sizeof(uint64_t)});
+  work_.keep(attachment.sampleBuffer.get());
+  work_.list.commands.emplace_back(Timestamp{samples->memory.get(), index * sizeof(uint64_t)});
 }
 
 void EncoderObject::sample(std::string_view call, const SampleBufferObject* samples,
@@ -80,7 +81,7 @@ void EncoderObject::sample(std::string_view call, const SampleBufferObject* samp
   if (!buffer->device().info().dispatch_sampling) {
     return violation(call, "this device samples counters at stage boundaries only");
   }
-  if (barrier) buffer->barrier();
+  if (barrier) work_.barrier();
   PassAttachment attachment;
   attachment.sampleBuffer = Ref(const_cast<SampleBufferObject*>(samples));
   stamp(call, attachment, index);

@@ -18,7 +18,11 @@ class EncoderObject : public Object {
   // A wrong call of this encoder: "MTL::Class::call: text".
   void violation(std::string_view call, std::string_view text);
   // False, with a violation, when the encoder can take no more commands.
-  bool can_encode(std::string_view call);
+  bool can_encode(std::string_view call) {
+    if (!ended_ && buffer->current_status() < MTL::CommandBufferStatusCommitted) return true;
+    refuse(call);
+    return false;
+  }
   void end();
 
   void push_group(const NS::String* name);
@@ -32,20 +36,26 @@ class EncoderObject : public Object {
   template <class T>
   bool check_object(std::string_view call, const T* object, const char* kind);
 
-  Ref<CommandBufferObject> buffer;
+  Ref<EncoderInfoObject> info() const;
+
+  const Ref<CommandBufferObject> buffer;
   Label label;
 
  protected:
   // Lets go of what was bound.
   virtual void on_end() {}
-  CommandList& list() { return buffer->list(); }
+  // Only after can_encode: from commit on it belongs to the queue.
+  Work& work() { return work_; }
 
  private:
   void stamp(std::string_view call, const PassAttachment& attachment, NS::UInteger index);
-  Ref<EncoderInfoObject> info() const;
+  void refuse(std::string_view call);
+  void null_object(std::string_view call, const char* kind);
   void wrong_device(std::string_view call, const char* kind);
 
-  const char* class_name_;
+  const DeviceObject* const device_;
+  const char* const class_name_;
+  Work& work_;
   bool ended_ = false;
   bool failed_ = false;
   std::vector<PassAttachment> attachments_;
@@ -56,10 +66,10 @@ class EncoderObject : public Object {
 template <class T>
 bool EncoderObject::check_object(std::string_view call, const T* object, const char* kind) {
   if (!object) {
-    violation(call, std::string("null ") + kind + ", expected one");
+    null_object(call, kind);
     return false;
   }
-  if (object->device.get() != &buffer->device()) {
+  if (object->device.get() != device_) {
     wrong_device(call, kind);
     return false;
   }

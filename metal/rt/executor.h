@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,7 +18,7 @@
 namespace mlxn::rt {
 
 // Bytes an executor can reach. Executors derive from it to keep what they need to free.
-// Destroyed when the last buffer, heap or command list that uses it is gone.
+// Destroyed when the last buffer, heap or pending command buffer that uses it is gone.
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -37,14 +38,16 @@ class Pipeline {
 
 struct Size3 {
   uint64_t x = 1, y = 1, z = 1;
+  bool operator==(const Size3&) const = default;
 };
 
-// One bound buffer: an address range that stays valid until the list has run (the list keeps
-// `memory` alive), or bytes copied into the list.
+// Pointers in a command list stay valid until the list has run: whoever built it sees to that.
+
+// One bound buffer: a range of memory, or of bytes copied into the list.
 struct Binding {
   uint32_t index = 0;
-  std::shared_ptr<Memory> memory;  // null for inline bytes
-  uint64_t offset = 0;             // into memory, or into CommandList::inline_bytes
+  Memory* memory = nullptr;  // null for inline bytes
+  uint64_t offset = 0;       // into memory, or into CommandList::inline_bytes
   uint64_t size = 0;
 };
 
@@ -54,25 +57,25 @@ struct ThreadgroupMemory {
 };
 
 struct Dispatch {
-  std::shared_ptr<const Pipeline> pipeline;
-  std::vector<Binding> bindings;
-  std::vector<ThreadgroupMemory> threadgroup_memory;
+  const Pipeline* pipeline = nullptr;
+  uint64_t first_binding = 0, first_threadgroup_memory = 0;  // in the list's vectors
+  uint32_t binding_count = 0, threadgroup_memory_count = 0;
   Size3 threads_per_grid;  // exact grid; a multiple of the threadgroup unless dispatchThreads
   Size3 threads_per_threadgroup;
   // When set, three uint32 threadgroup counts are read there as the dispatch starts and replace
   // threads_per_grid (counts times threadgroup size).
-  std::shared_ptr<Memory> indirect;
+  Memory* indirect = nullptr;
   uint64_t indirect_offset = 0;
-  std::string label;  // for errors and profiles
 };
 
 struct Copy {
-  std::shared_ptr<Memory> source, destination;
+  Memory* source = nullptr;
+  Memory* destination = nullptr;
   uint64_t source_offset = 0, destination_offset = 0, size = 0;
 };
 
 struct Fill {
-  std::shared_ptr<Memory> destination;
+  Memory* destination = nullptr;
   uint64_t offset = 0, size = 0;
   uint8_t value = 0;
 };
@@ -82,18 +85,30 @@ struct Barrier {};
 
 // Stores the executor's time at this point of the list (waits for commands before it).
 struct Timestamp {
-  std::shared_ptr<Memory> destination;
+  Memory* destination = nullptr;
   uint64_t offset = 0;
 };
 
 using Command = std::variant<Dispatch, Copy, Fill, Barrier, Timestamp>;
 
 // What one command buffer asks for. Commands between two barriers are independent and may overlap.
+// Flat, so that encoding a dispatch appends to a few vectors and allocates nothing when they are
+// warm.
 struct CommandList {
   std::vector<Command> commands;
+  std::vector<Binding> bindings;
+  std::vector<ThreadgroupMemory> threadgroup_memory;
   std::vector<std::byte>
       inline_bytes;  // setBytes data; bindings without memory point into it, 16-byte aligned
   std::string label;
+
+  std::span<const Binding> bindings_of(const Dispatch& dispatch) const {
+    return {bindings.data() + dispatch.first_binding, dispatch.binding_count};
+  }
+  std::span<const ThreadgroupMemory> threadgroup_memory_of(const Dispatch& dispatch) const {
+    return {threadgroup_memory.data() + dispatch.first_threadgroup_memory,
+            dispatch.threadgroup_memory_count};
+  }
 };
 
 // Filled by Executor::run.

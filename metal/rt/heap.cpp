@@ -74,6 +74,7 @@ Ref<BufferObject> make_buffer(HeapObject* heap, uint64_t length, MTL::ResourceOp
   auto buffer = make<BufferObject>();
   buffer->device = heap->device;
   buffer->memory = heap->memory;
+  buffer->life->storage = heap->memory;
   buffer->offset = offset;
   buffer->length = length;
   buffer->resourceOptions = options;
@@ -136,6 +137,7 @@ Result<Ref<HeapObject>> create_heap(DeviceObject* device, const HeapDescriptorOb
   heap->size = memory->size;
   heap->type = descriptor->type;
   heap->resourceOptions = descriptor->options();
+  heap->life->storage = memory;
   heap->memory = std::move(memory);
   return heap;
 }

@@ -2,6 +2,7 @@
 #include "metal/rt/pipeline.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "metal/rt/reflection.h"
 #include "metal/rt/validation.h"
@@ -59,6 +60,26 @@ Size3 required_threads(const PipelineDescriptorObject& descriptor, const msl::Ke
   return own.x != 0 ? own : to_size3(descriptor.computeFunction->library->required_threads);
 }
 
+Result<std::vector<BufferRequirement>> requirements(const msl::Kernel& kernel) {
+  std::vector<BufferRequirement> list;
+  for (const msl::ArgumentInfo& argument : kernel.arguments) {
+    if (argument.kind != msl::ArgumentKind::kBuffer) continue;
+    if (argument.index >= MSL_MAX_BUFFERS) {
+      return Error(ErrorCode::kPipelineFailed,
+                   str("argument '", argument.name, "' has buffer index ", argument.index,
+                       ", expected less than ", MSL_MAX_BUFFERS));
+    }
+    BufferRequirement& one = list.emplace_back();
+    one.index = argument.index;
+    one.argument = &argument;
+    if (!argument.active) continue;
+    one.required = true;
+    if (std::has_single_bit(argument.alignment)) one.alignment_mask = argument.alignment - 1;
+    if (argument.is_reference) one.least_bytes = argument.data_size;
+  }
+  return list;
+}
+
 }  // namespace
 
 Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
@@ -72,6 +93,7 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
   auto pipeline = make<PipelineObject>();
   pipeline->device = Ref(device);
   pipeline->label = descriptor.label;
+  pipeline->life->storage = loaded;
   pipeline->pipeline = std::move(loaded);
   const msl::Kernel& kernel = pipeline->kernel();
   NS::UInteger most = kernel.max_total_threads;
@@ -82,6 +104,7 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
   pipeline->maxTotalThreadsPerThreadgroup = most;
   pipeline->required = required_threads(descriptor, kernel);
   pipeline->whole_simdgroups = descriptor.threadGroupSizeIsMultipleOfThreadExecutionWidth;
+  MLXN_ASSIGN(pipeline->buffers, requirements(kernel));
   pipeline->reflection = make<PipelineReflectionObject>();
   pipeline->reflection->arguments = make_arguments(kernel);
   pipeline->reflection->bindings = make_bindings(kernel);

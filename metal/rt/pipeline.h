@@ -51,6 +51,16 @@ class PipelineReflectionObject : public Object {
   Ref<ArrayObject> bindings = make<ArrayObject>();
 };
 
+// What a dispatch must find bound for an argument of the kernel; kept apart from the reflection,
+// because it is checked at each dispatch.
+struct BufferRequirement {
+  uint32_t index = 0;
+  bool required = false;        // something must be bound
+  uint64_t alignment_mask = 0;  // bits of the address that must be 0
+  uint64_t least_bytes = 0;
+  const msl::ArgumentInfo* argument = nullptr;  // in the kernel
+};
+
 class PipelineObject : public AllocationObject {
  public:
   using Api = MTL::ComputePipelineState;
@@ -61,7 +71,8 @@ class PipelineObject : public AllocationObject {
   Ref<PipelineReflectionObject> reflection;
   NS::UInteger maxTotalThreadsPerThreadgroup = 0;
   Size3 required = {0, 0, 0};
-  bool whole_simdgroups = false;  // the threadgroup size must be a multiple of 32
+  bool whole_simdgroups = false;           // the threadgroup size must be a multiple of 32
+  std::vector<BufferRequirement> buffers;  // in the order of the arguments
 };
 
 Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,

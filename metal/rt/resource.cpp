@@ -10,7 +10,7 @@
 
 namespace mlxn::rt {
 
-std::string AllocationObject::named(const char* kind) const {
+std::string Life::named(const char* kind) const {
   const std::string text = label.text();
   return text.empty() ? std::string(kind) : str(kind, " '", text, "'");
 }
@@ -59,6 +59,7 @@ Ref<BufferObject> make_buffer(DeviceObject* device, std::shared_ptr<Memory> memo
                               MTL::ResourceOptions options) {
   auto buffer = make<BufferObject>();
   buffer->device = Ref(device);
+  buffer->life->storage = memory;
   buffer->memory = std::move(memory);
   buffer->length = length;
   buffer->resourceOptions = options;

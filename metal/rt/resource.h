@@ -1,6 +1,7 @@
 // Buffers and heaps.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,17 +17,28 @@ MLXN_RT_OBJECT(MTL::HeapDescriptor, HeapDescriptorObject)
 
 namespace mlxn::rt {
 
-// What a residency set may hold. `life` expires with the object: command buffers that do not retain
-// what they use watch it.
+// What remains of an object for command buffers that do not retain what they use: they see whether
+// it is still there, can name it, and keep the memory or code behind it.
+struct Life {
+  std::string named(const char* kind) const;  // "buffer 'weights'", "buffer" without a label
+
+  std::atomic<bool> alive = true;
+  Label label;
+  std::shared_ptr<const void> storage;
+};
+
+// What a residency set may hold.
 class AllocationObject : public Object {
  public:
   using Api = MTL::Allocation;
+  ~AllocationObject() override { life->alive = false; }
   virtual uint64_t allocated_size() const = 0;
-  std::string named(const char* kind) const;  // "buffer 'weights'", "buffer" without a label
 
   Ref<DeviceObject> device;
-  Label label;
-  const std::shared_ptr<const char> life = std::make_shared<char>();
+  const std::shared_ptr<Life> life = std::make_shared<Life>();
+  Label& label = life->label;
+  // The work (see command_buffer.h) that retained the object last.
+  std::atomic<uint64_t> last_work = 0;
 };
 
 // Parts of MTL::ResourceOptions.

@@ -90,7 +90,7 @@ TEST_F(CpuTest, ObjectsMayHoldDataTablesAndCalls) {
 
 TEST_F(CpuTest, ThreadgroupMemoryIsGiven) {
   auto memory = allocate(128 * sizeof(float));
-  rt::Dispatch command = dispatch(load_loop("reverse"), {128, 1, 1}, {64, 1, 1}, {memory});
+  TestDispatch command = dispatch(load_loop("reverse"), {128, 1, 1}, {64, 1, 1}, {memory});
   command.threadgroup_memory = {{3, 64 * sizeof(float)}};
   ASSERT_TRUE(run({command}));
   EXPECT_EQ(view<float>(memory)[1], 62 * 1000 + 1);
@@ -103,7 +103,7 @@ TEST_F(CpuTest, BarriersOrderCommands) {
   std::vector<std::shared_ptr<rt::Memory>> buffers;
   for (int i = 0; i < 20; ++i) buffers.push_back(allocate(kCount * sizeof(float)));
   for (float& value : view<float>(buffers[0])) value = 1;
-  std::vector<rt::Command> commands;
+  std::vector<TestCommand> commands;
   for (int i = 0; i + 1 < 20; ++i) {
     commands.push_back(
         dispatch(pipeline, {kCount, 1, 1}, {64, 1, 1}, {buffers[i], buffers[i + 1]}));
@@ -119,10 +119,10 @@ TEST_F(CpuTest, IndirectCountsAreReadWhenTheDispatchStarts) {
   auto source = allocate(12);
   const uint32_t wanted[3] = {10, 1, 1};
   std::memcpy(source->host, wanted, sizeof(wanted));
-  rt::Dispatch command = dispatch(load_loop("increment"), {1, 1, 1}, {10, 1, 1}, {memory});
-  command.indirect = counts;
+  TestDispatch command = dispatch(load_loop("increment"), {1, 1, 1}, {10, 1, 1}, {memory});
+  command.indirect = counts.get();
   command.indirect_offset = 16;
-  ASSERT_TRUE(run({rt::Copy{source, counts, 0, 16, 12}, rt::Barrier{}, command}));
+  ASSERT_TRUE(run({copy(source, counts, 0, 16, 12), rt::Barrier{}, command}));
   EXPECT_THAT(view<uint32_t>(memory), Each(1u));
   command.indirect_offset = 60;
   EXPECT_THAT(run({command}).error().message(), HasSubstr("indirect counts at byte 60"));
@@ -131,34 +131,33 @@ TEST_F(CpuTest, IndirectCountsAreReadWhenTheDispatchStarts) {
 TEST_F(CpuTest, CopiesAndFills) {
   constexpr uint64_t kSize = (5 << 20) + 7;
   auto a = allocate(kSize), b = allocate(kSize);
-  ASSERT_TRUE(run({rt::Fill{a, 3, kSize - 3, 0x5a}, rt::Barrier{}, rt::Copy{a, b, 0, 0, kSize},
-                   rt::Barrier{}, rt::Fill{a, 0, 0, 1}}));
+  ASSERT_TRUE(run({fill(a, 3, kSize - 3, 0x5a), rt::Barrier{}, copy(a, b, 0, 0, kSize),
+                   rt::Barrier{}, fill(a, 0, 0, 1)}));
   EXPECT_EQ(view<uint8_t>(b)[2], 0);
   EXPECT_EQ(view<uint8_t>(b)[3], 0x5a);
   EXPECT_EQ(view<uint8_t>(b)[kSize - 1], 0x5a);
   // Overlapping ranges of one buffer move as a whole.
   for (uint64_t i = 0; i < kSize; ++i) view<uint8_t>(a)[i] = static_cast<uint8_t>(i * 7);
-  ASSERT_TRUE(run({rt::Copy{a, a, 0, 100, kSize - 100}}));
+  ASSERT_TRUE(run({copy(a, a, 0, 100, kSize - 100)}));
   EXPECT_EQ(view<uint8_t>(a)[kSize - 1], static_cast<uint8_t>((kSize - 101) * 7));
-  EXPECT_THAT(run({rt::Copy{a, b, 1, 0, kSize}}).error().message(), HasSubstr("command 0, copy"));
-  EXPECT_FALSE(run({rt::Fill{a, ~0ull, 2, 0}}));
+  EXPECT_THAT(run({copy(a, b, 1, 0, kSize)}).error().message(), HasSubstr("command 0, copy"));
+  EXPECT_FALSE(run({fill(a, ~0ull, 2, 0)}));
 }
 
 TEST_F(CpuTest, TimestampsLieBetweenCommands) {
   auto stamps = allocate(16);
   auto memory = allocate(4096);
-  ASSERT_TRUE(
-      run({rt::Timestamp{stamps, 0}, rt::Fill{memory, 0, 4096, 1}, rt::Timestamp{stamps, 8}}));
+  ASSERT_TRUE(run({timestamp(stamps, 0), fill(memory, 0, 4096, 1), timestamp(stamps, 8)}));
   EXPECT_GT(view<uint64_t>(stamps)[0], 0u);
   EXPECT_LE(view<uint64_t>(stamps)[0], view<uint64_t>(stamps)[1]);
-  EXPECT_FALSE(run({rt::Timestamp{stamps, 9}}));
+  EXPECT_FALSE(run({timestamp(stamps, 9)}));
 }
 
 TEST_F(CpuTest, BadDispatchesAreErrorsThatNameTheCommand) {
   auto pipeline = load_loop("increment");
   auto memory = allocate(64);
-  auto message = [&](rt::Dispatch command) {
-    Status status = run({rt::Fill{memory, 0, 1, 1}, std::move(command)});
+  auto message = [&](TestDispatch command) {
+    Status status = run({fill(memory, 0, 1, 1), std::move(command)});
     return status ? std::string("no error") : status.error().message();
   };
   EXPECT_THAT(message(dispatch(pipeline, {8, 1, 1}, {0, 1, 1}, {memory})), HasSubstr("0 x 1 x 1"));
@@ -171,7 +170,7 @@ TEST_F(CpuTest, BadDispatchesAreErrorsThatNameTheCommand) {
               HasSubstr("4294967296"));
   EXPECT_THAT(message(dispatch(nullptr, {1, 1, 1}, {1, 1, 1}, {})),
               HasSubstr("without a pipeline"));
-  rt::Dispatch command = dispatch(pipeline, {8, 1, 1}, {8, 1, 1}, {memory});
+  TestDispatch command = dispatch(pipeline, {8, 1, 1}, {8, 1, 1}, {memory});
   command.bindings[0].index = 31;
   EXPECT_THAT(message(command), HasSubstr("buffer index 31, expected below 31"));
   command.bindings[0].index = 0;
@@ -195,15 +194,12 @@ TEST_F(CpuTest, UnboundArgumentsAreNamed) {
 
 TEST_F(CpuTest, InlineBytesAreBound) {
   auto out = allocate(16);
-  rt::CommandList list;
-  list.inline_bytes.resize(32);
+  std::vector<std::byte> bytes(32);
   const float values[4] = {1, 2, 3, 4};
-  std::memcpy(list.inline_bytes.data() + 16, values, 16);
-  rt::Dispatch command = dispatch(load_loop("twice"), {4, 1, 1}, {4, 1, 1}, {nullptr, out});
+  std::memcpy(bytes.data() + 16, values, 16);
+  TestDispatch command = dispatch(load_loop("twice"), {4, 1, 1}, {4, 1, 1}, {nullptr, out});
   command.bindings.push_back({0, nullptr, 16, 16});
-  list.commands = {command};
-  rt::RunTimes times;
-  ASSERT_TRUE(executor_->run(list, times));
+  ASSERT_TRUE(run({command}, bytes));
   EXPECT_THAT(view<float>(out), testing::ElementsAre(2, 4, 6, 8));
 }
 
@@ -216,11 +212,8 @@ TEST_F(CpuTest, ManyQueuesAtOnce) {
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kRounds; ++i) {
-        rt::CommandList list;
-        list.commands = {dispatch(pipeline, {1000, 1, 1}, {32, 1, 1}, {memory[t]}), rt::Barrier{},
-                         dispatch(pipeline, {1000, 1, 1}, {100, 1, 1}, {memory[t]})};
-        rt::RunTimes times;
-        EXPECT_TRUE(executor_->run(list, times));
+        EXPECT_TRUE(run({dispatch(pipeline, {1000, 1, 1}, {32, 1, 1}, {memory[t]}), rt::Barrier{},
+                         dispatch(pipeline, {1000, 1, 1}, {100, 1, 1}, {memory[t]})}));
       }
     });
   }

@@ -35,6 +35,31 @@ inline msl::Image make_image(const rt::Executor& executor, const std::string& ob
   return image;
 }
 
+// A dispatch with the lists that a command list holds for it.
+struct TestDispatch : rt::Dispatch {
+  std::shared_ptr<const rt::Pipeline> kernel;
+  std::vector<rt::Binding> bindings;
+  std::vector<rt::ThreadgroupMemory> threadgroup_memory;
+};
+using TestCommand = std::variant<TestDispatch, rt::Copy, rt::Fill, rt::Barrier, rt::Timestamp>;
+
+template <class Command>
+void append(rt::CommandList& list, const Command& command) {
+  list.commands.emplace_back(command);
+}
+inline void append(rt::CommandList& list, const TestDispatch& dispatch) {
+  rt::Dispatch out = dispatch;
+  out.pipeline = dispatch.kernel.get();
+  out.first_binding = list.bindings.size();
+  out.binding_count = static_cast<uint32_t>(dispatch.bindings.size());
+  out.first_threadgroup_memory = list.threadgroup_memory.size();
+  out.threadgroup_memory_count = static_cast<uint32_t>(dispatch.threadgroup_memory.size());
+  list.bindings.insert(list.bindings.end(), dispatch.bindings.begin(), dispatch.bindings.end());
+  list.threadgroup_memory.insert(list.threadgroup_memory.end(), dispatch.threadgroup_memory.begin(),
+                                 dispatch.threadgroup_memory.end());
+  list.commands.emplace_back(out);
+}
+
 class CpuTest : public testing::Test {
  protected:
   static std::unique_ptr<rt::Executor> make_executor(uint32_t workers) {
@@ -66,21 +91,36 @@ class CpuTest : public testing::Test {
     return {reinterpret_cast<T*>(memory->host), memory->size / sizeof(T)};
   }
 
-  static rt::Dispatch dispatch(std::shared_ptr<const rt::Pipeline> pipeline, rt::Size3 grid,
-                               rt::Size3 group, std::vector<std::shared_ptr<rt::Memory>> buffers) {
-    rt::Dispatch out;
-    out.pipeline = std::move(pipeline);
+  static TestDispatch dispatch(std::shared_ptr<const rt::Pipeline> pipeline, rt::Size3 grid,
+                               rt::Size3 group,
+                               const std::vector<std::shared_ptr<rt::Memory>>& buffers) {
+    TestDispatch out;
+    out.kernel = std::move(pipeline);
     out.threads_per_grid = grid;
     out.threads_per_threadgroup = group;
     for (uint32_t i = 0; i < buffers.size(); ++i) {
-      if (buffers[i]) out.bindings.push_back({i, buffers[i], 0, buffers[i]->size});
+      if (buffers[i]) out.bindings.push_back({i, buffers[i].get(), 0, buffers[i]->size});
     }
     return out;
   }
+  using MemoryPtr = std::shared_ptr<rt::Memory>;
+  static rt::Copy copy(const MemoryPtr& from, const MemoryPtr& to, uint64_t from_offset,
+                       uint64_t to_offset, uint64_t size) {
+    return {from.get(), to.get(), from_offset, to_offset, size};
+  }
+  static rt::Fill fill(const MemoryPtr& to, uint64_t offset, uint64_t size, uint8_t value) {
+    return {to.get(), offset, size, value};
+  }
+  static rt::Timestamp timestamp(const MemoryPtr& to, uint64_t offset) {
+    return {to.get(), offset};
+  }
 
-  Status run(std::vector<rt::Command> commands) {
+  Status run(const std::vector<TestCommand>& commands, std::vector<std::byte> inline_bytes = {}) {
     rt::CommandList list;
-    list.commands = std::move(commands);
+    list.inline_bytes = std::move(inline_bytes);
+    for (const TestCommand& command : commands) {
+      std::visit([&](const auto& one) { append(list, one); }, command);
+    }
     rt::RunTimes times;
     Status status = executor_->run(list, times);
     EXPECT_LE(times.start_ns, times.end_ns);

@@ -74,7 +74,7 @@ class ScheduleTest : public CpuTest {
     auto pipeline = load_loop("mirror");
     auto a = allocate(kCount * sizeof(float)), b = allocate(kCount * sizeof(float));
     for (float& value : view<float>(a)) value = 1;
-    std::vector<rt::Command> commands;
+    std::vector<TestCommand> commands;
     for (int i = 0; i < 100; ++i) {
       if (i > 0 && with_barriers) commands.push_back(rt::Barrier{});
       commands.push_back(dispatch(pipeline, {kCount, 1, 1}, {16, 1, 1}, {a, b}));
@@ -89,10 +89,10 @@ class ScheduleTest : public CpuTest {
   float copy_after(bool with_barrier) {
     auto in = allocate(4), middle = allocate(4), out = allocate(4);
     view<float>(in)[0] = 21;
-    std::vector<rt::Command> commands = {
+    std::vector<TestCommand> commands = {
         dispatch(load_loop("twice"), {1, 1, 1}, {1, 1, 1}, {in, middle})};
     if (with_barrier) commands.push_back(rt::Barrier{});
-    commands.push_back(rt::Copy{middle, out, 0, 0, 4});
+    commands.push_back(copy(middle, out, 0, 0, 4));
     EXPECT_TRUE(run(std::move(commands)));
     return view<float>(out)[0];
   }
@@ -133,7 +133,7 @@ TEST_F(ScheduleTest, EveryThreadgroupRunsOnce) {
       shuffle(seed, workers);
       auto pipeline = load_loop("increment");
       auto a = allocate(1000 * 4), b = allocate(33 * 17 * 5 * 4), c = allocate(3 << 20);
-      std::vector<rt::Command> commands = {rt::Fill{c, 0, c->size, 1}};
+      std::vector<TestCommand> commands = {fill(c, 0, c->size, 1)};
       for (int i = 0; i < 70; ++i) {
         commands.push_back(dispatch(pipeline, {1000, 1, 1}, {7, 1, 1}, {a}));
         commands.push_back(dispatch(pipeline, {33, 17, 5}, {8, 8, 2}, {b}));

@@ -71,11 +71,11 @@ Result<PreparedDispatch> PreparedDispatch::create(const rt::Dispatch& dispatch,
                                                   const rt::CommandList& list) {
   if (!dispatch.pipeline) return invalid("dispatch without a pipeline");
   PreparedDispatch out;
-  out.pipeline_ = static_cast<const CpuPipeline*>(dispatch.pipeline.get());
+  out.pipeline_ = static_cast<const CpuPipeline*>(dispatch.pipeline);
   MLXN_TRY(out.set_grid(dispatch));
   if (out.threadgroups_ == 0) return out;
   MLXN_TRY(out.bind(dispatch, list));
-  MLXN_TRY(out.lay_out_scratch(dispatch));
+  MLXN_TRY(out.lay_out_scratch(dispatch, list));
   MLXN_TRY(out.check_arguments());
   return out;
 }
@@ -116,7 +116,7 @@ Status PreparedDispatch::set_grid(const rt::Dispatch& dispatch) {
 }
 
 Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandList& list) {
-  for (const rt::Binding& binding : dispatch.bindings) {
+  for (const rt::Binding& binding : list.bindings_of(dispatch)) {
     if (binding.index >= MSL_MAX_BUFFERS) {
       return invalid(str("buffer index ", binding.index, ", expected below ", MSL_MAX_BUFFERS));
     }
@@ -132,7 +132,8 @@ Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandLis
   return {};
 }
 
-Status PreparedDispatch::lay_out_scratch(const rt::Dispatch& dispatch) {
+Status PreparedDispatch::lay_out_scratch(const rt::Dispatch& dispatch,
+                                         const rt::CommandList& list) {
   const msl::Kernel& kernel = pipeline_->kernel;
   uint64_t cursor = 0;
   auto take = [&](uint64_t bytes) -> Result<uint64_t> {
@@ -143,7 +144,7 @@ Status PreparedDispatch::lay_out_scratch(const rt::Dispatch& dispatch) {
     return begin;
   };
   MLXN_TRY(take(kernel.static_threadgroup_bytes));
-  for (const rt::ThreadgroupMemory& memory : dispatch.threadgroup_memory) {
+  for (const rt::ThreadgroupMemory& memory : list.threadgroup_memory_of(dispatch)) {
     if (memory.index >= MSL_MAX_THREADGROUP_BUFFERS) {
       return invalid(str("threadgroup memory index ", memory.index, ", expected below ",
                          MSL_MAX_THREADGROUP_BUFFERS));

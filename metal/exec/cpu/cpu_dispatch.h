@@ -46,7 +46,7 @@ class PreparedDispatch {
 
   Status set_grid(const rt::Dispatch& dispatch);
   Status bind(const rt::Dispatch& dispatch, const rt::CommandList& list);
-  Status lay_out_scratch(const rt::Dispatch& dispatch);
+  Status lay_out_scratch(const rt::Dispatch& dispatch, const rt::CommandList& list);
   Status check_arguments() const;
 
   const CpuPipeline* pipeline_ = nullptr;

@@ -31,8 +31,8 @@ struct Overloaded : Cases... {
 template <class... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
-Result<std::byte*> checked_range(const std::shared_ptr<rt::Memory>& memory, uint64_t offset,
-                                 uint64_t size, const char* what) {
+Result<std::byte*> checked_range(const rt::Memory* memory, uint64_t offset, uint64_t size,
+                                 const char* what) {
   const uint64_t total = memory ? memory->size : 0;
   if (!memory || !memory->host || !span_fits(offset, size, total)) {
     return Error(ErrorCode::kInvalidArgument,
@@ -84,8 +84,7 @@ std::string describe(const rt::Command& command) {
   return std::visit(Overloaded{
                         [](const rt::Dispatch& d) {
                           const std::string kernel = d.pipeline ? d.pipeline->kernel.name : "none";
-                          return str("dispatch of kernel \"", kernel, "\"",
-                                     d.label.empty() ? "" : " (" + d.label + ")");
+                          return str("dispatch of kernel \"", kernel, "\"");
                         },
                         [](const rt::Copy&) { return std::string("copy"); },
                         [](const rt::Fill&) { return std::string("fill"); },

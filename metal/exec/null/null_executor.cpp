@@ -24,29 +24,29 @@ std::string text_of(const Size3& size) {
 }
 
 // "dispatch k 64x1x1 in 32x1x1 0:offset+size 1:bytes(4)"; bindings in index order.
-std::string describe(const Dispatch& dispatch) {
-  std::string line = str("dispatch ", dispatch.label, " ",
+std::string describe(const CommandList& list, const Dispatch& dispatch) {
+  std::string line = str("dispatch ", dispatch.pipeline->kernel.name, " ",
                          dispatch.indirect ? "indirect" : text_of(dispatch.threads_per_grid),
                          " in ", text_of(dispatch.threads_per_threadgroup));
-  for (const Binding& binding : dispatch.bindings) {
+  for (const Binding& binding : list.bindings_of(dispatch)) {
     line += binding.memory ? str(" ", binding.index, ":", binding.offset, "+", binding.size)
                            : str(" ", binding.index, ":bytes(", binding.size, ")");
   }
-  for (const ThreadgroupMemory& memory : dispatch.threadgroup_memory) {
+  for (const ThreadgroupMemory& memory : list.threadgroup_memory_of(dispatch)) {
     line += str(" tg", memory.index, ":", memory.bytes);
   }
   return line;
 }
-std::string describe(const Copy& copy) {
+std::string describe(const CommandList&, const Copy& copy) {
   return str("copy ", copy.source_offset, " to ", copy.destination_offset, " size ", copy.size);
 }
-std::string describe(const Fill& fill) {
+std::string describe(const CommandList&, const Fill& fill) {
   return str("fill ", fill.offset, "+", fill.size, " with ", +fill.value);
 }
-std::string describe(const Barrier&) {
+std::string describe(const CommandList&, const Barrier&) {
   return "barrier";
 }
-std::string describe(const Timestamp& stamp) {
+std::string describe(const CommandList&, const Timestamp& stamp) {
   return str("timestamp at ", stamp.offset);
 }
 
@@ -145,7 +145,7 @@ class NullExecutor : public Executor {
     std::lock_guard lock(mutex_);
     record_.push_back(str("list ", list.label));
     for (const Command& command : list.commands) {
-      record_.push_back(std::visit([](const auto& one) { return describe(one); }, command));
+      record_.push_back(std::visit([&](const auto& one) { return describe(list, one); }, command));
     }
     while (record_.size() > kMaxRecord) record_.pop_front();
   }

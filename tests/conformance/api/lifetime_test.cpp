@@ -125,7 +125,126 @@ TEST_F(UnretainedTest, HeapBuffersAreWatchedOneByOne) {
               HasSubstr("was released before"));
 }
 
+TEST_F(UnretainedTest, OnlyWhatADispatchUsesIsWatched) {
+  auto used = buffer(16), replaced = buffer(16), late = buffer(16);
+  auto state = any_pipeline(), other = pipeline("kernel void other() {}", "other");
+  EXPECT_EQ(run(
+                [&](MTL::CommandBuffer* commands) {
+                  auto* encoder = commands->computeCommandEncoder();
+                  encoder->setComputePipelineState(other.get());
+                  encoder->setComputePipelineState(state.get());
+                  encoder->setBuffer(replaced.get(), 0, 0);
+                  encoder->setBuffer(used.get(), 0, 0);
+                  encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+                  encoder->setBuffer(late.get(), 0, 0);
+                  encoder->endEncoding();
+                },
+                [&] {
+                  replaced.reset();
+                  late.reset();
+                  other.reset();
+                }),
+            "");
+}
+
+TEST_F(UnretainedTest, ABufferReleasedBeforeTheDispatchIsNamed) {
+  auto state = any_pipeline();
+  auto data = buffer(16);
+  EXPECT_EQ(run(
+                [&](MTL::CommandBuffer* commands) {
+                  auto* encoder = commands->computeCommandEncoder();
+                  encoder->setComputePipelineState(state.get());
+                  encoder->setBuffer(data.get(), 0, 2);
+                  data.reset();
+                  encoder->setBufferOffset(8, 2);
+                  encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+                  encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+                  encoder->endEncoding();
+                },
+                [] {}),
+            "buffer bound at index 2 of dispatch 'k' was released before the command buffer ran");
+}
+
+TEST_F(UnretainedTest, AReleasedIndirectBufferIsNamed) {
+  auto state = any_pipeline();
+  auto data = buffer(16);
+  EXPECT_EQ(run(
+                [&](MTL::CommandBuffer* commands) {
+                  auto* encoder = commands->computeCommandEncoder();
+                  encoder->setComputePipelineState(state.get());
+                  encoder->dispatchThreadgroups(data.get(), 0, MTL::Size(1, 1, 1));
+                  encoder->endEncoding();
+                },
+                [&] { data.reset(); }),
+            "buffer with indirect arguments of 'k' was released before the command buffer ran");
+}
+
 class LifetimeTest : public ApiTest {};
+
+// Two command buffers take turns with the same buffers; each keeps them on its own.
+TEST_F(LifetimeTest, InterleavedCommandBuffersKeepWhatTheyUse) {
+  auto state = any_pipeline();
+  auto event = TransferPtr(device->newSharedEvent());
+  auto data = buffer(16);
+  Ptr<MTL::CommandBuffer> commands[2];
+  MTL::ComputeCommandEncoder* encoders[2];
+  for (int i = 0; i < 2; ++i) {
+    commands[i] = NS::RetainPtr(queue->commandBuffer());
+    commands[i]->encodeWait(event.get(), 1);
+    encoders[i] = commands[i]->computeCommandEncoder();
+    encoders[i]->setComputePipelineState(state.get());
+  }
+  for (int i = 0; i < 6; ++i) {
+    encoders[i % 2]->setBuffer(data.get(), 0, 0);
+    encoders[i % 2]->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+  }
+  for (int i = 0; i < 2; ++i) {
+    encoders[i]->endEncoding();
+    commands[i]->commit();
+  }
+  EXPECT_GT(data->retainCount(), 1u);
+  event->setSignaledValue(1);
+  for (auto& one : commands) one->waitUntilCompleted();
+  EXPECT_EQ(data->retainCount(), 1u);
+}
+
+TEST_F(LifetimeTest, ReusedStorageHoldsNothingOfThePast) {
+  auto state = any_pipeline();
+  auto data = buffer(64);
+  const int value = 5;
+  for (int i = 0; i < 20; ++i) {
+    auto* commands =
+        i % 3 == 0 ? queue->commandBufferWithUnretainedReferences() : queue->commandBuffer();
+    auto* encoder = commands->computeCommandEncoder();
+    encoder->setComputePipelineState(state.get());
+    if (i % 2 == 0) {
+      encoder->setBuffer(data.get(), 0, 1);
+      encoder->setBytes(&value, sizeof value, 2);
+      encoder->setThreadgroupMemoryLength(16, 0);
+    }
+    encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+    encoder->endEncoding();
+    EXPECT_EQ(finish(commands), "");
+    EXPECT_THAT(mlxn::metal::take_recorded_commands(device.get()),
+                ::testing::ElementsAre("list ", i % 2 == 0 ? "dispatch k 1x1x1 in 1x1x1 1:0+64 "
+                                                             "2:bytes(4) tg0:16"
+                                                           : "dispatch k 1x1x1 in 1x1x1"));
+    EXPECT_EQ(data->retainCount(), 1u);
+  }
+}
+
+TEST_F(LifetimeTest, ABufferMayGoBetweenBindingAndDispatch) {
+  auto state = any_pipeline();
+  auto data = buffer(16);
+  auto* commands = queue->commandBuffer();
+  auto* encoder = commands->computeCommandEncoder();
+  encoder->setComputePipelineState(state.get());
+  encoder->setBuffer(data.get(), 0, 0);
+  data.reset();
+  encoder->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+  encoder->endEncoding();
+  EXPECT_EQ(finish(commands), "");
+}
 
 TEST_F(LifetimeTest, TheDeallocatorWaitsForPendingWork) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));

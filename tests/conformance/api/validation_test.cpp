@@ -95,6 +95,38 @@ TEST_F(ValidationTest, ThreadgroupsMustFitThePipeline) {
               HasSubstr("expected 1 to 1024"));
 }
 
+// What was right for one dispatch is checked again when the group or the pipeline changes.
+TEST_F(ValidationTest, ARightDispatchDoesNotVouchForTheNext) {
+  auto lib = library("kernel void k() {}");
+  auto descriptor = TransferPtr(MTL::ComputePipelineDescriptor::alloc()->init());
+  descriptor->setComputeFunction(TransferPtr(lib->newFunction(string("k"))).get());
+  descriptor->setMaxTotalThreadsPerThreadgroup(64);
+  NS::Error* error = nullptr;
+  auto narrow = TransferPtr(
+      device->newComputePipelineState(descriptor.get(), MTL::PipelineOptionNone, nullptr, &error));
+  auto two = [&](MTL::ComputePipelineState* second, MTL::Size group) {
+    return compute([&](auto* e) {
+      e->setComputePipelineState(state.get());
+      e->dispatchThreadgroups(MTL::Size(1, 1, 1), MTL::Size(128, 1, 1));
+      e->setComputePipelineState(second);
+      e->dispatchThreadgroups(MTL::Size(1, 1, 1), group);
+    });
+  };
+  EXPECT_EQ(two(state.get(), MTL::Size(128, 1, 1)), "");
+  EXPECT_THAT(two(state.get(), MTL::Size(0, 0, 0)), HasSubstr("(0, 0, 0), expected 1 to 1024"));
+  EXPECT_THAT(two(narrow.get(), MTL::Size(128, 1, 1)), HasSubstr("(128, 1, 1), expected 1 to 64"));
+  EXPECT_THAT(dispatch(MTL::Size(1, 1, 1), MTL::Size(0, 0, 0)), HasSubstr("(0, 0, 0)"));
+  EXPECT_THAT(compute([&](auto* e) {
+                e->setComputePipelineState(state.get());
+                e->setThreadgroupMemoryLength(32768, 0);
+                e->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+                e->setThreadgroupMemoryLength(0, 0);
+                e->setThreadgroupMemoryLength(16, 1);
+                e->dispatchThreads(MTL::Size(1, 1, 1), MTL::Size(1, 1, 1));
+              }),
+              "");
+}
+
 TEST_F(ValidationTest, GridsMustFitThirtyTwoBits) {
   EXPECT_THAT(dispatch(MTL::Size(1ull << 32, 1, 1), MTL::Size(1, 1, 1)),
               HasSubstr("(4294967296, 1, 1)"));
