@@ -343,13 +343,15 @@ Status ComputeEncoder::replay_dispatch(const CapturedNode& node) {
 
 // Commit
 
+void ComputeEncoder::label(const std::string& label) {
+  AutoreleaseScope scope;
+  submission_->set_label(label);
+  if (pass_) pass_->setLabel(ns_string(label));
+}
+
 Status ComputeEncoder::commit(const std::string& label) {
   MLXN_TRY(check_open());
-  if (!label.empty()) {
-    AutoreleaseScope scope;
-    submission_->set_label(label);
-    if (pass_) pass_->setLabel(ns_string(label));
-  }
+  if (!label.empty()) this->label(label);
   end_pass();
   return submission_->commit();
 }

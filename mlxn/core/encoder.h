@@ -118,6 +118,7 @@ class ComputeEncoder {
   // Next command buffer on the same queue; the pass must be ended.
   void rotate();
   void end_pass();
+  void label(const std::string& label);  // command buffer and, while open, pass
   Status commit(const std::string& label);
   Status check_open() const;
 

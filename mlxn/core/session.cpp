@@ -1,0 +1,149 @@
+#include "mlxn/core/session.h"
+
+#include "mlxn/base/strings.h"
+#include "mlxn/core/context.h"
+#include "mlxn/core/storage.h"
+#include "mlxn/core/submission.h"
+
+namespace mlxn {
+
+Result<EncoderSession> Device::encoder_session() const {
+  return EncoderSession(*this);
+}
+
+EncoderSession::EncoderSession(Device device) : encoder_(std::move(device)) {}
+EncoderSession::EncoderSession(EncoderSession&&) noexcept = default;
+EncoderSession::~EncoderSession() = default;
+
+Status EncoderSession::note(Status status) {
+  if (!status && !error_) error_ = status.error();
+  return status;
+}
+
+// Stages known to be good need no keeping, so a session may run for ever.
+void EncoderSession::forget_finished() {
+  std::erase_if(stages_, [&](const Stage& stage) {
+    if (!stage.submission->done()) return false;
+    if (!stage.submission->error()) return true;
+    (void)note(stage.submission->wait()).has_value();
+    return true;
+  });
+}
+
+Status EncoderSession::ensure_event() {
+  if (event_) return {};
+  event_ = NS::TransferPtr(encoder_.device().metal_device()->newSharedEvent());
+  if (event_) return {};
+  return Error(ErrorCode::kOutOfMemory, "the device gave no event");
+}
+
+Status EncoderSession::submit(uint64_t fence) {
+  forget_finished();
+  if (error_) return *error_;
+  Submission& submission = *encoder_.submission_;
+  if (fence != 0) {
+    MLXN_TRY(ensure_event());
+    MLXN_ASSIGN(MTL::CommandBuffer * commands, submission.command_buffer());
+    // Labels go to the pass as well, while it is open.
+    if (!label_.empty()) encoder_.label(label_);
+    encoder_.end_pass();
+    commands->encodeSignalEvent(event_.get(), fence);
+    // A command buffer that fails may never signal; whoever waits must not hang.
+    submission.on_failure([event = event_, fence](const Error&) {
+      if (event->signaledValue() < fence) event->setSignaledValue(fence);
+    });
+  }
+  MLXN_TRY(encoder_.commit(label_));
+  stages_.push_back({encoder_.submission_, fence});
+  drained_ = true;
+  fence_pending_ = fence != 0;
+  return {};
+}
+
+Status EncoderSession::commit_stage() {
+  if (drained_) return {};
+  return submit(0);
+}
+
+Status EncoderSession::commit_and_wait() {
+  if (!drained_) {
+    bump(encoder_.context_->counters.syncs);
+    MLXN_TRY(note(submit(0)));
+  }
+  return wait_for_all();
+}
+
+Status EncoderSession::fence_stage(std::optional<std::string> label) {
+  if (drained_) {
+    return Error(ErrorCode::kInvalidState,
+                 str("fence_stage", label ? str("(\"", *label, "\")") : "()",
+                     ": the stage is already committed; call reset_for_next_stage first"));
+  }
+  if (label) label_ = std::move(*label);
+  MLXN_TRY(submit(fence_value_ + 1));
+  ++fence_value_;
+  return {};
+}
+
+Status EncoderSession::reset_for_next_stage() {
+  if (!drained_) {
+    if (!encoder_.submission_->has_command_buffer() || encoder_.submission_->dispatches == 0) {
+      return {};
+    }
+    return Error(ErrorCode::kInvalidState,
+                 "reset_for_next_stage: the stage holds work that was not committed");
+  }
+  forget_finished();
+  encoder_.rotate();
+  label_.clear();
+  drained_ = false;
+  if (!std::exchange(fence_pending_, false)) return {};
+  MLXN_ASSIGN(MTL::CommandBuffer * commands, encoder_.submission_->command_buffer());
+  commands->encodeWait(event_.get(), fence_value_);
+  ++wait_count_;
+  wait_value_ = fence_value_;
+  return {};
+}
+
+Status EncoderSession::wait_for_fence(uint64_t value) {
+  if (value == 0 || value > fence_value_) {
+    return Error(ErrorCode::kInvalidArgument,
+                 str("fence value ", value, ", expected 1 to ", fence_value_));
+  }
+  for (const Stage& stage : stages_) {
+    if (stage.fence == value) MLXN_TRY(note(stage.submission->wait()));
+  }
+  forget_finished();
+  if (error_) return *error_;
+  return {};
+}
+
+Status EncoderSession::wait_for_all() {
+  for (const Stage& stage : stages_) (void)note(stage.submission->wait()).has_value();
+  stages_.clear();
+  if (error_) return *error_;
+  return {};
+}
+
+Status EncoderSession::wait_for(const StageFence& fence) {
+  MLXN_TRY(encoder_.check_open());
+  if (!fence.event) return Error(ErrorCode::kInvalidArgument, "the fence was never signalled");
+  MLXN_ASSIGN(MTL::CommandBuffer * commands, encoder_.submission_->command_buffer());
+  encoder_.end_pass();
+  commands->encodeWait(fence.event.get(), fence.value);
+  return {};
+}
+
+bool EncoderSession::add_to_residency_set(const Buffer& buffer) {
+  ResidencySet* set = encoder_.context_->residency.get();
+  if (set && buffer) set->add(buffer.metal_buffer());
+  return set && buffer;
+}
+
+bool EncoderSession::remove_from_residency_set(const Buffer& buffer) {
+  ResidencySet* set = encoder_.context_->residency.get();
+  if (set && buffer) set->remove(buffer.metal_buffer());
+  return set && buffer;
+}
+
+}  // namespace mlxn
