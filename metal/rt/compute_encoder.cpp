@@ -98,7 +98,7 @@ void ComputeEncoderObject::memory_barrier(std::string_view call) {
   if (can_encode(call)) work().barrier();
 }
 
-Status ComputeEncoderObject::check_group(Size3 group) const {
+Status ComputeEncoderObject::check_group(const Size3& group) const {
   const uint64_t most = pipeline_->maxTotalThreadsPerThreadgroup;
   for (uint64_t extent : {group.x, group.y, group.z}) {
     if (extent == 0 || extent > most) {
@@ -167,7 +167,7 @@ Status ComputeEncoderObject::check_threadgroup_memory() const {
   return {};
 }
 
-bool ComputeEncoderObject::accepts(std::string_view call, Size3 group) {
+bool ComputeEncoderObject::accepts(std::string_view call, const Size3& group) {
   if (accepted_group_ == group) return true;
   if (auto status = check_group(group); !status) {
     wrong_dispatch(call, status.error());
@@ -218,31 +218,34 @@ void ComputeEncoderObject::add_threadgroup_memory() {
   }
 }
 
-void ComputeEncoderObject::encode(std::string_view call, Size3 grid, Size3 group,
+void ComputeEncoderObject::encode(std::string_view call, const Size3& grid, const Size3& group,
                                   BufferObject* indirect, uint64_t indirect_offset) {
-  CommandList& list = work().list;
-  Dispatch dispatch;
-  dispatch.first_binding = list.bindings.size();
-  dispatch.first_threadgroup_memory = list.threadgroup_memory.size();
+  Work& work = this->work();
+  CommandList& list = work.list;
+  const size_t first_binding = list.bindings.size();
+  const size_t first_threadgroup_memory = list.threadgroup_memory.size();
   if (!accepts(call, group) || !bind_buffers(call)) return;
   add_threadgroup_memory();
-  dispatch.pipeline = pipeline_->pipeline.get();
-  dispatch.binding_count = static_cast<uint32_t>(list.bindings.size() - dispatch.first_binding);
-  dispatch.threadgroup_memory_count =
-      static_cast<uint32_t>(list.threadgroup_memory.size() - dispatch.first_threadgroup_memory);
-  dispatch.threads_per_grid = grid;
-  dispatch.threads_per_threadgroup = group;
-  if (indirect) {
-    dispatch.indirect = indirect->memory.get();
-    dispatch.indirect_offset = indirect->offset + indirect_offset;
-    work().hold(indirect, {.role = UsePlace::kIndirect, .pipeline = dispatch.pipeline});
-  }
+  const Pipeline* pipeline = pipeline_->pipeline.get();
+  if (indirect) work.hold(indirect, {.role = UsePlace::kIndirect, .pipeline = pipeline});
   if (!pipeline_held_) {
-    work().hold(pipeline_.get(), {.role = UsePlace::kPipeline, .pipeline = dispatch.pipeline});
+    work.hold(pipeline_.get(), {.role = UsePlace::kPipeline, .pipeline = pipeline});
     pipeline_held_ = true;
   }
-  if (dispatchType == MTL::DispatchTypeSerial) work().barrier();
-  list.commands.emplace_back(dispatch);
+  if (dispatchType == MTL::DispatchTypeSerial) work.barrier();
+  auto& dispatch =
+      *std::get_if<Dispatch>(&list.commands.emplace_back(std::in_place_type<Dispatch>));
+  dispatch.pipeline = pipeline;
+  dispatch.first_binding = first_binding;
+  dispatch.binding_count = static_cast<uint32_t>(list.bindings.size() - first_binding);
+  dispatch.first_threadgroup_memory = first_threadgroup_memory;
+  dispatch.threadgroup_memory_count =
+      static_cast<uint32_t>(list.threadgroup_memory.size() - first_threadgroup_memory);
+  dispatch.threads_per_grid = grid;
+  dispatch.threads_per_threadgroup = group;
+  if (!indirect) return;
+  dispatch.indirect = indirect->memory.get();
+  dispatch.indirect_offset = indirect->offset + indirect_offset;
 }
 
 bool ComputeEncoderObject::ready_to_dispatch(std::string_view call) {
@@ -252,7 +255,7 @@ bool ComputeEncoderObject::ready_to_dispatch(std::string_view call) {
   return false;
 }
 
-void ComputeEncoderObject::dispatch_threads(Size3 grid, Size3 group) {
+void ComputeEncoderObject::dispatch_threads(const Size3& grid, const Size3& group) {
   constexpr const char* kCall = "dispatchThreads";
   if (!ready_to_dispatch(kCall)) return;
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
@@ -265,7 +268,7 @@ void ComputeEncoderObject::dispatch_threads(Size3 grid, Size3 group) {
   encode(kCall, grid, group, nullptr, 0);
 }
 
-void ComputeEncoderObject::dispatch_threadgroups(Size3 count, Size3 group) {
+void ComputeEncoderObject::dispatch_threadgroups(const Size3& count, const Size3& group) {
   constexpr const char* kCall = "dispatchThreadgroups";
   if (!ready_to_dispatch(kCall)) return;
   if (!accepts(kCall, group)) return;
@@ -281,7 +284,8 @@ void ComputeEncoderObject::dispatch_threadgroups(Size3 count, Size3 group) {
   encode(kCall, {count.x * group.x, count.y * group.y, count.z * group.z}, group, nullptr, 0);
 }
 
-void ComputeEncoderObject::dispatch_indirect(BufferObject* target, uint64_t offset, Size3 group) {
+void ComputeEncoderObject::dispatch_indirect(BufferObject* target, uint64_t offset,
+                                             const Size3& group) {
   constexpr const char* kCall = "dispatchThreadgroups";
   if (!ready_to_dispatch(kCall)) return;
   if (!check_object(kCall, target, "indirect buffer")) return;

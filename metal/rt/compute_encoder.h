@@ -43,9 +43,9 @@ class ComputeEncoderObject : public EncoderObject {
   void use_allocation(std::string_view call, AllocationObject* object, const char* kind);
   void memory_barrier(std::string_view call);
 
-  void dispatch_threads(Size3 grid, Size3 group);
-  void dispatch_threadgroups(Size3 count, Size3 group);
-  void dispatch_indirect(BufferObject* target, uint64_t offset, Size3 group);
+  void dispatch_threads(const Size3& grid, const Size3& group);
+  void dispatch_threadgroups(const Size3& count, const Size3& group);
+  void dispatch_indirect(BufferObject* target, uint64_t offset, const Size3& group);
 
   const MTL::DispatchType dispatchType;
 
@@ -73,16 +73,16 @@ class ComputeEncoderObject : public EncoderObject {
   void wrong_dispatch(std::string_view call, const Error& error);
   void change_pipeline(PipelineObject* pipeline);
   bool ready_to_dispatch(std::string_view call);  // a pipeline is set and commands are taken
-  Status check_group(Size3 group) const;
+  Status check_group(const Size3& group) const;
   static Problem check_slot(const Slot& slot, const BufferRequirement& requirement);
   static Error explain(Problem problem, const Slot& slot, const msl::ArgumentInfo& argument);
   Status check_threadgroup_memory() const;
   // Whether the group fits the pipeline; reports it if not. Asked again only after a change.
-  bool accepts(std::string_view call, Size3 group);
+  bool accepts(std::string_view call, const Size3& group);
   bool bind_buffers(std::string_view call);
   void bind(uint32_t index);
   void add_threadgroup_memory();
-  void encode(std::string_view call, Size3 grid, Size3 group, BufferObject* indirect,
+  void encode(std::string_view call, const Size3& grid, const Size3& group, BufferObject* indirect,
               uint64_t indirect_offset);
 
   const bool compiles_;

@@ -40,6 +40,21 @@ Status check_kernel(const msl::Kernel& kernel) {
   return {};
 }
 
+Result<uint32_t> needed(const msl::Kernel& kernel, msl::ArgumentKind kind) {
+  static_assert(MSL_MAX_BUFFERS < 32 && MSL_MAX_THREADGROUP_BUFFERS < 32);
+  uint32_t bits = 0;
+  for (const msl::ArgumentInfo& argument : kernel.arguments) {
+    if (argument.kind != kind || !argument.active) continue;
+    if (argument.index >= MSL_MAX_BUFFERS) {
+      return Error(ErrorCode::kPipelineFailed,
+                   str("argument \"", argument.name, "\" has index ", argument.index,
+                       ", expected below ", MSL_MAX_BUFFERS));
+    }
+    bits |= 1u << argument.index;
+  }
+  return bits;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const rt::Pipeline>> load_pipeline(const msl::Image& image,
@@ -60,6 +75,9 @@ Result<std::shared_ptr<const rt::Pipeline>> load_pipeline(const msl::Image& imag
     MLXN_ASSIGN(pipeline->object, LoadedObject::load(image.code));
     MLXN_ASSIGN(pipeline->entry, pipeline->object->find_function(found->symbol));
     pipeline->kernel = *found;
+    MLXN_ASSIGN(pipeline->needed_buffers, needed(*found, msl::ArgumentKind::kBuffer));
+    MLXN_ASSIGN(pipeline->needed_threadgroup_memory,
+                needed(*found, msl::ArgumentKind::kThreadgroupMemory));
     return pipeline;
   };
   auto pipeline = load();
@@ -67,17 +85,13 @@ Result<std::shared_ptr<const rt::Pipeline>> load_pipeline(const msl::Image& imag
   return std::shared_ptr<const rt::Pipeline>(std::move(*pipeline));
 }
 
-Result<PreparedDispatch> PreparedDispatch::create(const rt::Dispatch& dispatch,
-                                                  const rt::CommandList& list) {
+Status PreparedDispatch::prepare(const rt::Dispatch& dispatch, const rt::CommandList& list) {
   if (!dispatch.pipeline) return invalid("dispatch without a pipeline");
-  PreparedDispatch out;
-  out.pipeline_ = static_cast<const CpuPipeline*>(dispatch.pipeline);
-  MLXN_TRY(out.set_grid(dispatch));
-  if (out.threadgroups_ == 0) return out;
-  MLXN_TRY(out.bind(dispatch, list));
-  MLXN_TRY(out.lay_out_scratch(dispatch, list));
-  MLXN_TRY(out.check_arguments());
-  return out;
+  pipeline_ = static_cast<const CpuPipeline*>(dispatch.pipeline);
+  MLXN_TRY(set_grid(dispatch));
+  if (threadgroups_ == 0) return {};
+  MLXN_TRY(bind(dispatch, list));
+  return lay_out_scratch(dispatch, list);
 }
 
 Status PreparedDispatch::set_grid(const rt::Dispatch& dispatch) {
@@ -116,6 +130,7 @@ Status PreparedDispatch::set_grid(const rt::Dispatch& dispatch) {
 }
 
 Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandList& list) {
+  uint32_t missing = pipeline_->needed_buffers;
   for (const rt::Binding& binding : list.bindings_of(dispatch)) {
     if (binding.index >= MSL_MAX_BUFFERS) {
       return invalid(str("buffer index ", binding.index, ", expected below ", MSL_MAX_BUFFERS));
@@ -128,7 +143,9 @@ Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandLis
     }
     // Kernels see Metal's view of memory, where const-ness is theirs to declare.
     abi_.buffer[binding.index] = const_cast<std::byte*>(base) + binding.offset;
+    if (base) missing &= ~(1u << binding.index);
   }
+  if (missing != 0) return missing_argument(msl::ArgumentKind::kBuffer, missing);
   return {};
 }
 
@@ -144,6 +161,7 @@ Status PreparedDispatch::lay_out_scratch(const rt::Dispatch& dispatch,
     return begin;
   };
   MLXN_TRY(take(kernel.static_threadgroup_bytes));
+  uint32_t missing = pipeline_->needed_threadgroup_memory;
   for (const rt::ThreadgroupMemory& memory : list.threadgroup_memory_of(dispatch)) {
     if (memory.index >= MSL_MAX_THREADGROUP_BUFFERS) {
       return invalid(str("threadgroup memory index ", memory.index, ", expected below ",
@@ -151,7 +169,9 @@ Status PreparedDispatch::lay_out_scratch(const rt::Dispatch& dispatch,
     }
     MLXN_ASSIGN(uint64_t offset, take(memory.bytes));
     threadgroup_buffers_.push_back({memory.index, offset});
+    missing &= ~(1u << memory.index);
   }
+  if (missing != 0) return missing_argument(msl::ArgumentKind::kThreadgroupMemory, missing);
   if (kernel.tier == msl::Tier::kCoroutine) {
     const uint64_t threads = uint64_t{abi_.threads_per_threadgroup[0]} *
                              abi_.threads_per_threadgroup[1] * abi_.threads_per_threadgroup[2];
@@ -163,22 +183,17 @@ Status PreparedDispatch::lay_out_scratch(const rt::Dispatch& dispatch,
   return {};
 }
 
-Status PreparedDispatch::check_arguments() const {
+Error PreparedDispatch::missing_argument(msl::ArgumentKind kind, uint32_t missing) const {
   for (const msl::ArgumentInfo& argument : pipeline_->kernel.arguments) {
-    if (!argument.active) continue;
-    if (argument.kind == msl::ArgumentKind::kBuffer) {
-      if (argument.index >= MSL_MAX_BUFFERS || !abi_.buffer[argument.index]) {
-        return invalid(
-            str("argument \"", argument.name, "\": no buffer is bound at index ", argument.index));
-      }
-    } else if (std::ranges::none_of(threadgroup_buffers_, [&](const ThreadgroupBuffer& buffer) {
-                 return buffer.index == argument.index;
-               })) {
-      return invalid(str("argument \"", argument.name, "\": threadgroup memory ", argument.index,
-                         " has no length"));
+    if (argument.kind != kind || !argument.active || !(missing >> argument.index & 1)) continue;
+    if (kind == msl::ArgumentKind::kBuffer) {
+      return invalid(
+          str("argument \"", argument.name, "\": no buffer is bound at index ", argument.index));
     }
+    return invalid(str("argument \"", argument.name, "\": threadgroup memory ", argument.index,
+                       " has no length"));
   }
-  return {};
+  return Error(ErrorCode::kInternal, "an argument is not bound");
 }
 
 MLXN_CALLS_LOADED_CODE

@@ -17,6 +17,8 @@ class CpuPipeline : public rt::Pipeline {
  public:
   std::unique_ptr<LoadedObject> object;
   void* entry = nullptr;  // MslThreadgroupEntry or MslThreadEntry, by kernel.tier
+  // Indices with an active argument, as bits; the executor checks that they are bound.
+  uint32_t needed_buffers = 0, needed_threadgroup_memory = 0;
   // Measured time of a threadgroup, 0 before the first run. A hint for scheduling only.
   mutable std::atomic<uint64_t> ns_per_threadgroup{0};
 };
@@ -29,8 +31,8 @@ Result<std::shared_ptr<const rt::Pipeline>> load_pipeline(const msl::Image& imag
 class PreparedDispatch {
  public:
   // Checks bindings, sizes and limits so that running is safe as far as the kernel is; reads
-  // indirect counts. `list` must outlive the result.
-  static Result<PreparedDispatch> create(const rt::Dispatch& dispatch, const rt::CommandList& list);
+  // indirect counts. To be called once on a new object; `list` must outlive it.
+  Status prepare(const rt::Dispatch& dispatch, const rt::CommandList& list);
 
   const CpuPipeline& pipeline() const { return *pipeline_; }
   uint64_t threadgroups() const { return threadgroups_; }  // 0: nothing to do
@@ -47,7 +49,8 @@ class PreparedDispatch {
   Status set_grid(const rt::Dispatch& dispatch);
   Status bind(const rt::Dispatch& dispatch, const rt::CommandList& list);
   Status lay_out_scratch(const rt::Dispatch& dispatch, const rt::CommandList& list);
-  Status check_arguments() const;
+  // Which needed argument has nothing bound.
+  Error missing_argument(msl::ArgumentKind kind, uint32_t missing) const;
 
   const CpuPipeline* pipeline_ = nullptr;
   MslDispatch abi_{};

@@ -61,7 +61,7 @@ class CpuExecutor : public rt::Executor {
   }
   Status run(const rt::CommandList& list, rt::RunTimes& times) override {
     times.start_ns = now_ns();
-    Status status = run_list(list, pool_, next_seed());
+    Status status = run_list(list, pool_, next_options());
     times.end_ns = now_ns();
     return status;
   }
@@ -69,10 +69,11 @@ class CpuExecutor : public rt::Executor {
   uint64_t allocated_bytes() const override { return account_->load(std::memory_order_relaxed); }
 
  private:
-  // Another one for each list, the same ones for each run of a program.
-  uint64_t next_seed() {
-    if (schedule_seed_ == 0) return 0;
-    return std::max<uint64_t>(1, mix(schedule_seed_, lists_.fetch_add(1)));
+  // Others for each list, the same ones for each run of a program.
+  RunOptions next_options() {
+    const uint64_t number = lists_.fetch_add(1, std::memory_order_relaxed);
+    if (schedule_seed_ == 0) return {0, number};
+    return {std::max<uint64_t>(1, mix(schedule_seed_, number)), number};
   }
 
   const rt::DeviceInfo info_;

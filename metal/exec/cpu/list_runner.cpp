@@ -22,6 +22,7 @@ constexpr uint64_t kWakeWorthNs =
     20'000;  // below it, waking a sleeping worker costs more than it brings
 constexpr uint64_t kPiecesForEachWorker = 16;
 constexpr size_t kMaxEntries = 64;
+constexpr uint64_t kMeasureEach = 16;  // dispatches: reading the clock costs as much as a small one
 constexpr uint64_t kMaxUnits = uint64_t{1} << 62;  // the claim counter runs past the end a little
 
 template <class... Cases>
@@ -99,18 +100,20 @@ std::string describe(const rt::Command& command) {
 // pseudo-random order of all units instead, so that a missing barrier shows.
 class Segment : public Job {
  public:
-  Segment(unsigned workers, uint64_t seed) : workers_(workers), seed_(seed) {}
+  Segment(unsigned workers, const RunOptions& options, size_t commands)
+      : workers_(workers), seed_(options.seed), phase_(options.phase) {
+    entries_.reserve(std::min(commands, kMaxEntries));
+  }
 
-  template <class Prepared>
-  Status add(size_t command, uint64_t units, Prepared prepared) {
-    if (units == 0) return {};
-    MLXN_ASSIGN(uint64_t end, checked_add<uint64_t>(units_, units));
-    if (end > kMaxUnits) {
-      return Error(ErrorCode::kInvalidArgument, str(end, " threadgroups, at most ", kMaxUnits));
-    }
-    entries_.push_back({command, units_, end, std::move(prepared)});
-    units_ = end;
-    return {};
+  Status add(size_t command, const rt::Dispatch& dispatch, const rt::CommandList& list) {
+    Entry& entry = entries_.emplace_back(command, PreparedDispatch());
+    auto& prepared = std::get<PreparedDispatch>(entry.work);
+    Status status = prepared.prepare(dispatch, list);
+    return finish(std::move(status), prepared.threadgroups());
+  }
+  Status add(size_t command, const Transfer& transfer) {
+    entries_.emplace_back(command, transfer);
+    return finish({}, transfer.pieces());
   }
 
   // Beyond it, running what is there is better than collecting more: the entries stay in cache.
@@ -159,10 +162,27 @@ class Segment : public Job {
 
  private:
   struct Entry {
+    template <class Work>
+    Entry(size_t index, Work&& what) : command(index), work(std::forward<Work>(what)) {}
     size_t command;
-    uint64_t begin, end;  // units
+    uint64_t begin = 0, end = 0;  // units
     std::variant<PreparedDispatch, Transfer> work;
   };
+
+  // Numbers the units of the new entry, or takes it back when there is nothing to run.
+  Status finish(Status status, uint64_t units) {
+    if (status && units <= kMaxUnits - units_) {
+      entries_.back().begin = units_;
+      units_ += units;
+      entries_.back().end = units_;
+      if (units != 0) return status;
+    } else if (status) {
+      status = Error(ErrorCode::kInvalidArgument,
+                     str(units, " threadgroups after ", units_, ", at most ", kMaxUnits));
+    }
+    entries_.pop_back();
+    return status;
+  }
 
   void work_shuffled(Scratch& scratch) {
     for (;;) {
@@ -197,7 +217,9 @@ class Segment : public Job {
       return transfer->run(begin - entry.begin, end - entry.begin);
     }
     const auto& dispatch = std::get<PreparedDispatch>(entry.work);
-    const bool measure = begin == entry.begin;  // once for each dispatch: clocks are not free
+    const bool known = dispatch.pipeline().ns_per_threadgroup.load(std::memory_order_relaxed) != 0;
+    const bool measure =
+        begin == entry.begin && (!known || (entry.command + phase_) % kMeasureEach == 0);
     const uint64_t start = measure ? now_ns() : 0;
     Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch);
     if (measure) {
@@ -217,6 +239,7 @@ class Segment : public Job {
 
   const unsigned workers_;
   const uint64_t seed_;  // 0: units run in order
+  const uint64_t phase_;
   uint64_t runs_ = 0;
   Permutation order_;
   std::vector<Entry> entries_;
@@ -229,8 +252,8 @@ class Segment : public Job {
 
 class ListRunner {
  public:
-  ListRunner(const rt::CommandList& list, WorkerPool& pool, uint64_t seed)
-      : list_(list), lease_(pool), segment_(pool.workers(), seed) {}
+  ListRunner(const rt::CommandList& list, WorkerPool& pool, const RunOptions& options)
+      : list_(list), lease_(pool), segment_(pool.workers(), options, list.commands.size()) {}
 
   Status run() {
     for (size_t i = 0; i < list_.commands.size(); ++i) {
@@ -246,9 +269,7 @@ class ListRunner {
 
  private:
   Status take(size_t index, const rt::Dispatch& dispatch) {
-    MLXN_ASSIGN(auto prepared, PreparedDispatch::create(dispatch, list_));
-    const uint64_t units = prepared.threadgroups();
-    return segment_.add(index, units, std::move(prepared));
+    return segment_.add(index, dispatch, list_);
   }
   Status take(size_t index, const rt::Copy& copy) { return take_transfer(index, copy); }
   Status take(size_t index, const rt::Fill& fill) { return take_transfer(index, fill); }
@@ -264,7 +285,7 @@ class ListRunner {
   template <class Command>
   Status take_transfer(size_t index, const Command& command) {
     MLXN_ASSIGN(Transfer transfer, prepare(command));
-    return segment_.add(index, transfer.pieces(), transfer);
+    return segment_.add(index, transfer);
   }
 
   static bool waits_for_all(const rt::Command& command) {
@@ -298,9 +319,9 @@ uint64_t now_ns() {
                                    .count());
 }
 
-Status run_list(const rt::CommandList& list, WorkerPool& pool, uint64_t seed) {
+Status run_list(const rt::CommandList& list, WorkerPool& pool, const RunOptions& options) {
   ScopedFloatModes modes;
-  return ListRunner(list, pool, seed).run();
+  return ListRunner(list, pool, options).run();
 }
 
 }  // namespace mlxn::cpu

@@ -5,11 +5,15 @@
 
 namespace mlxn::cpu {
 
+struct RunOptions {
+  uint64_t seed = 0;   // not 0: shuffles what runs between two barriers
+  uint64_t phase = 0;  // another one for each list spreads which dispatches are timed
+};
+
 // Runs a command list to its end on the calling thread and the pool's workers. Commands between two
 // barriers share the workers; results do not depend on how many there are. The error of the
-// earliest failing command comes back; commands after it may not have run. A seed other than 0
-// shuffles what runs between two barriers.
-Status run_list(const rt::CommandList& list, WorkerPool& pool, uint64_t seed = 0);
+// earliest failing command comes back; commands after it may not have run.
+Status run_list(const rt::CommandList& list, WorkerPool& pool, const RunOptions& options = {});
 
 // The executor's clock.
 uint64_t now_ns();
