@@ -200,5 +200,81 @@ TEST_F(HeapTest, ThreadsShareAHeap) {
   EXPECT_EQ(space->usedSize(), 0u);
 }
 
+// The address a buffer names is the memory that kernels and its other faces see, for every way to
+// make one, and no two buffers overlap.
+class AddressTest : public KernelTest {
+ protected:
+  void SetUp() override {
+    KernelTest::SetUp();
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    pages_ = std::aligned_alloc(page, 2 * page);
+    auto heap = [&](MTL::HeapType type) {
+      auto descriptor = TransferPtr(MTL::HeapDescriptor::alloc()->init());
+      descriptor->setSize(4096);
+      descriptor->setType(type);
+      descriptor->setResourceOptions(MTL::ResourceStorageModeShared);
+      return TransferPtr(device->newHeap(descriptor.get()));
+    };
+    constexpr auto kShared = MTL::ResourceStorageModeShared;
+    auto automatic = heap(MTL::HeapTypeAutomatic), placed = heap(MTL::HeapTypePlacement);
+    buffers = {
+        buffer(64),
+        buffer(1 << 20),
+        TransferPtr(automatic->newBuffer(300, kShared)),
+        TransferPtr(automatic->newBuffer(300, kShared)),
+        TransferPtr(placed->newBuffer(256, kShared, 0)),
+        TransferPtr(placed->newBuffer(64, kShared, 1024)),
+        TransferPtr(device->newBuffer(pages_, page, kShared, nullptr)),
+        TransferPtr(device->newBuffer(static_cast<char*>(pages_) + page, page, kShared, nullptr))};
+    for (auto& one : buffers) ASSERT_TRUE(one);
+  }
+  void TearDown() override {
+    buffers.clear();
+    KernelTest::TearDown();
+    std::free(pages_);
+  }
+
+  std::vector<Ptr<MTL::Buffer>> buffers;
+
+ private:
+  void* pages_ = nullptr;
+};
+
+TEST_F(AddressTest, BuffersDoNotOverlap) {
+  for (auto& a : buffers) {
+    EXPECT_EQ(a->gpuAddress() % 256, 0u);
+    for (auto& b : buffers) {
+      if (a == b) continue;
+      EXPECT_TRUE(a->gpuAddress() + a->length() <= b->gpuAddress() ||
+                  b->gpuAddress() + b->length() <= a->gpuAddress());
+    }
+  }
+}
+
+TEST_F(AddressTest, KernelsReachTheBufferThroughItsAddress) {
+  auto state = pipeline(
+      "struct Target { device uint* at; };\n"
+      "kernel void mark(device const Target* targets [[buffer(0)]],\n"
+      "                 uint i [[thread_position_in_grid]]) {\n"
+      "  targets[i].at[15] = 100 + i;\n"
+      "}\n",
+      "mark");
+  auto table = buffer(buffers.size() * sizeof(uint64_t));
+  auto* commands = queue->commandBuffer();
+  auto* encoder = commands->computeCommandEncoder();
+  encoder->setComputePipelineState(state.get());
+  encoder->setBuffer(table.get(), 0, 0);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    static_cast<uint64_t*>(table->contents())[i] = buffers[i]->gpuAddress();
+    encoder->useResource(buffers[i].get(), MTL::ResourceUsageWrite);
+  }
+  encoder->dispatchThreads(MTL::Size(buffers.size(), 1, 1), MTL::Size(1, 1, 1));
+  encoder->endEncoding();
+  EXPECT_EQ(finish(commands), "");
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    EXPECT_EQ(static_cast<uint32_t*>(buffers[i]->contents())[15], 100 + i) << i;
+  }
+}
+
 }  // namespace
 }  // namespace mlxn_test
