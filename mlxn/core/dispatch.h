@@ -58,6 +58,10 @@ struct ThreadgroupMemory {
   uint32_t index;
   uint64_t bytes;
 };
+// Metal takes threadgroup memory in whole 16 bytes.
+inline uint64_t threadgroup_bytes(uint64_t bytes) {
+  return (bytes + 15) & ~uint64_t{15};
+}
 
 struct Dispatch {
   const Pipeline& pipeline;

@@ -88,11 +88,14 @@ Status ComputeEncoder::check_bindings(const Dispatch& dispatch) const {
                  str(dispatch.pipeline.argument_name(slot), " at slot ", slot, " is not bound"));
   }
   if (!dispatch.declared) return {};
-  for (const auto& list : {dispatch.reads, dispatch.writes}) {
-    for (const Buffer* buffer : list) {
-      if (buffer && *buffer) continue;
-      return wrong(dispatch, ErrorCode::kInvalidArgument, "a declared buffer is empty");
-    }
+  MLXN_TRY(check_declared(dispatch.reads));
+  return check_declared(dispatch.writes);
+}
+
+Status ComputeEncoder::check_declared(Buffers buffers) {
+  for (const Buffer* buffer : buffers) {
+    if (buffer && *buffer) continue;
+    return Error(ErrorCode::kInvalidArgument, "a declared buffer is empty");
   }
   return {};
 }

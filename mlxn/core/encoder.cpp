@@ -16,11 +16,6 @@ uint64_t now_ns() {
                                    .count());
 }
 
-// Metal takes threadgroup memory in whole 16 bytes.
-uint64_t threadgroup_bytes(uint64_t bytes) {
-  return (bytes + 15) & ~uint64_t{15};
-}
-
 DispatchEntry profile_entry(const Dispatch& dispatch, OpKind kind, const char* barrier,
                             uint64_t queue) {
   DispatchEntry entry;
@@ -50,18 +45,6 @@ ComputeEncoder::ComputeEncoder(Device device)
   rotate();
 }
 
-ComputeEncoder::ComputeEncoder(ComputeEncoder&&) noexcept = default;
-
-ComputeEncoder& ComputeEncoder::operator=(ComputeEncoder&& other) noexcept {
-  if (this == &other) return *this;
-  this->~ComputeEncoder();
-  return *new (this) ComputeEncoder(std::move(other));
-}
-
-ComputeEncoder::~ComputeEncoder() {
-  end_pass();
-}
-
 void ComputeEncoder::rotate() {
   submission_ =
       std::make_shared<Submission>(device_.context(), NS::RetainPtr(device_.metal_queue()));
@@ -71,9 +54,8 @@ void ComputeEncoder::rotate() {
 }
 
 void ComputeEncoder::end_pass() {
-  if (!pass_) return;
-  pass_->endEncoding();
-  pass_.reset();
+  unordered_ = false;
+  pass_.end();
 }
 
 Status ComputeEncoder::check_open() const {
@@ -86,8 +68,8 @@ Result<MTL::ComputeCommandEncoder*> ComputeEncoder::pass() {
   if (pass_) return pass_.get();
   AutoreleaseScope scope;
   MLXN_ASSIGN(MTL::CommandBuffer * commands, submission_->command_buffer());
-  pass_ = NS::RetainPtr(commands->computeCommandEncoder(
-      context_->options.serial_dispatch ? MTL::DispatchTypeSerial : MTL::DispatchTypeConcurrent));
+  pass_ = OpenPass(NS::RetainPtr(commands->computeCommandEncoder(
+      context_->options.serial_dispatch ? MTL::DispatchTypeSerial : MTL::DispatchTypeConcurrent)));
   if (!pass_) return Error(ErrorCode::kOutOfMemory, "the command buffer gave no compute encoder");
   return pass_.get();
 }
@@ -141,6 +123,7 @@ Status ComputeEncoder::run(const Dispatch& dispatch, OpKind kind) {
   if (sampler) sampler->after(pass);
   barrier_reason_ = "";
   ++submission_->dispatches;
+  unordered_ = true;
   return {};
 }
 
@@ -210,6 +193,7 @@ void ComputeEncoder::emit_barrier(const char* reason) {
   bump(context_->counters.barriers);
   ++submission_->barriers;
   barrier_reason_ = reason;
+  unordered_ = false;
 }
 
 Status ComputeEncoder::memory_barrier() {
@@ -227,6 +211,8 @@ Status ComputeEncoder::memory_barrier() {
 
 Result<bool> ComputeEncoder::barrier_between(Buffers reads, Buffers writes) {
   MLXN_TRY(check_open());
+  MLXN_TRY(check_declared(reads));
+  MLXN_TRY(check_declared(writes));
   const bool free = ranges_.check_dispatch(reads, writes);
   if (!free) {
     if (capture_) {
@@ -246,6 +232,14 @@ Result<bool> ComputeEncoder::barrier_between(Buffers reads, Buffers writes) {
   // Live tracking records them with the dispatch.
   if (capture_ || !context_->options.auto_barrier) ranges_.add(pending_ranges_);
   return !free;
+}
+
+Status ComputeEncoder::add_to_tracker(Buffers reads, Buffers writes) {
+  MLXN_TRY(check_open());
+  MLXN_TRY(check_declared(reads));
+  MLXN_TRY(check_declared(writes));
+  ranges_.add_dispatch(reads, writes);
+  return {};
 }
 
 void ComputeEncoder::set_pending_buffer_ranges(std::vector<BufferRange> reads,
@@ -311,13 +305,20 @@ void ComputeEncoder::annotate_last_dispatch_if_missing(std::vector<BufferRange> 
 
 Status ComputeEncoder::replay_dispatch(const CapturedNode& node) {
   MLXN_TRY(check_open());
+  if (node.is_barrier) return memory_barrier();
+  if (!capture_ && context_->options.auto_barrier) {
+    resolve_hazard(ranges_.check(node.accesses), [&] { ranges_.add(node.accesses); });
+  }
+  return replay_node(node);
+}
+
+Status ComputeEncoder::replay_node(const CapturedNode& node) {
   if (capture_) {
     capture_->push_back(node);
     return {};
   }
-  if (node.is_barrier) return memory_barrier();
   std::vector<Buffer> buffers;
-  buffers.reserve(node.bindings.size());
+  buffers.reserve(node.bindings.size());  // bindings point into it
   std::vector<Binding> bindings;
   for (const RecordedBinding& one : node.bindings) {
     if (one.storage) {
@@ -327,17 +328,14 @@ Status ComputeEncoder::replay_dispatch(const CapturedNode& node) {
       bindings.push_back({one.slot, KernelArg(std::span(one.bytes))});
     }
   }
-  Dispatch dispatch{.pipeline = node.pipeline,
-                    .bindings = bindings,
-                    .grid = node.grid,
-                    .threadgroup = node.threadgroup,
-                    .kind = node.kind,
-                    .threadgroup_memory = node.threadgroup_memory,
-                    .label = node.label};
+  const Dispatch dispatch{.pipeline = node.pipeline,
+                          .bindings = bindings,
+                          .grid = node.grid,
+                          .threadgroup = node.threadgroup,
+                          .kind = node.kind,
+                          .threadgroup_memory = node.threadgroup_memory,
+                          .label = node.label};
   MLXN_TRY(check(dispatch));
-  if (context_->options.auto_barrier) {
-    resolve_hazard(ranges_.check(node.accesses), [&] { ranges_.add(node.accesses); });
-  }
   return run(dispatch, node.op_kind);
 }
 

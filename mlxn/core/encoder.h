@@ -15,6 +15,31 @@ namespace mlxn {
 class ReplayPlan;
 class Submission;
 
+// The compute pass of a command buffer while it is open. Metal wants it ended before it goes.
+class OpenPass {
+ public:
+  OpenPass() = default;
+  explicit OpenPass(NS::SharedPtr<MTL::ComputeCommandEncoder> pass) : pass_(std::move(pass)) {}
+  OpenPass(OpenPass&&) noexcept = default;
+  OpenPass& operator=(OpenPass&& other) noexcept {
+    end();
+    pass_ = std::move(other.pass_);
+    return *this;
+  }
+  ~OpenPass() { end(); }
+
+  void end() {
+    if (pass_) pass_->endEncoding();
+    pass_.reset();
+  }
+  explicit operator bool() const { return static_cast<bool>(pass_); }
+  MTL::ComputeCommandEncoder* get() const { return pass_.get(); }
+  MTL::ComputeCommandEncoder* operator->() const { return pass_.get(); }
+
+ private:
+  NS::SharedPtr<MTL::ComputeCommandEncoder> pass_;
+};
+
 // Dispatch-only side of an encoder; who may commit is CommandEncoder's or EncoderSession's matter.
 // The pass is opened by the first live dispatch and is concurrent: dispatches are ordered only by
 // barriers, unless RuntimeOptions::serial_dispatch. For one thread at a time; may move between
@@ -27,9 +52,7 @@ class Submission;
 // A call that fails with an Error has encoded nothing.
 class ComputeEncoder {
  public:
-  ~ComputeEncoder();  // ends an open pass; work that was not committed is dropped
-  ComputeEncoder(ComputeEncoder&&) noexcept;
-  ComputeEncoder& operator=(ComputeEncoder&&) noexcept;
+  // Work that was not committed is dropped with the encoder.
 
   const Device& device() const { return device_; }
 
@@ -92,6 +115,8 @@ class ComputeEncoder {
   // Emits a barrier if a dispatch with these accesses needs one, and declares them for the next
   // dispatch. Works with auto_barrier on or off. True when a barrier was emitted or recorded.
   Result<bool> barrier_between(Buffers reads, Buffers writes);
+  // Tells the tracker of accesses that no dispatch of this encoder declared.
+  Status add_to_tracker(Buffers reads, Buffers writes);
   size_t mem_ranges_len() const { return ranges_.len(); }
   const MemRanges& mem_ranges() const { return ranges_; }
 
@@ -128,10 +153,10 @@ class ComputeEncoder {
 
  private:
   friend class EncoderSession;
-  struct Recorded;
 
   Status check(const Dispatch& dispatch) const;
   Status check_bindings(const Dispatch& dispatch) const;
+  static Status check_declared(Buffers buffers);
   Status check_threadgroup_memory(const Dispatch& dispatch) const;
   void capture(const Dispatch& dispatch, OpKind kind);
   void track(const Dispatch& dispatch);
@@ -139,15 +164,18 @@ class ComputeEncoder {
   void resolve_hazard(bool free, const Ranges& add);
   Result<MTL::ComputeCommandEncoder*> pass();
   Status run(const Dispatch& dispatch, OpKind kind);
+  Status run(const ReplayPlan& plan);
+  Status replay_node(const CapturedNode& node);
   void emit_barrier(const char* reason);
   std::vector<BufferRange> accesses_of(const Dispatch& dispatch, bool& annotated) const;
 
-  NS::SharedPtr<MTL::ComputeCommandEncoder> pass_;
+  OpenPass pass_;
   std::unique_ptr<std::vector<CapturedNode>> capture_;
   OpKind pending_op_kind_ = OpKind::kOther;
   std::vector<BufferRange> pending_ranges_;
   bool pending_declared_ = false;  // pending_ranges_ are the next dispatch's accesses
   MemRanges ranges_;
+  bool unordered_ = false;           // the pass holds dispatches behind its last barrier
   const char* barrier_reason_ = "";  // of the last barrier, until the next dispatch
   Pipeline set_pipeline_;
   std::vector<std::pair<uint32_t, Buffer>> set_buffers_;

@@ -23,7 +23,7 @@ struct DispatchEntry {
   uint64_t gpu_ns = 0, start_gpu_ns = 0, end_gpu_ns = 0;
   // For the trace.
   std::string kernel, label;
-  uint64_t queue = 0;
+  uint64_t queue = 0;  // any number that is the queue's own
   uint64_t grid[3] = {0, 0, 0}, threadgroup[3] = {0, 0, 0};
   uint64_t bytes_bound = 0;
   std::string barrier_reason;  // of the barrier before it: "RAW", "WAR", "WAW", "explicit", ""

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <system_error>
 
 #include "mlxn/base/strings.h"
@@ -43,8 +43,8 @@ Json to_json(const CommandBufferEntry& entry) {
           {"error", entry.error}};
 }
 
-// Slices of a trace, with times in microseconds since `origin`: small enough for a double to hold
-// every nanosecond.
+// Slices of a trace. Times are in microseconds since `origin`: small enough for a double to hold
+// every nanosecond. Queues are numbered from 1, since viewers want small thread numbers.
 class TraceWriter {
  public:
   TraceWriter(uint64_t pid, uint64_t origin) : pid_(pid), origin_(origin) {}
@@ -52,13 +52,6 @@ class TraceWriter {
   void name_process(const std::string& name) {
     events_.push_back(
         {{"name", "process_name"}, {"ph", "M"}, {"pid", pid_}, {"args", {{"name", name}}}});
-  }
-  void name_queue(uint64_t queue) {
-    events_.push_back({{"name", "thread_name"},
-                       {"ph", "M"},
-                       {"pid", pid_},
-                       {"tid", queue},
-                       {"args", {{"name", str("queue ", queue)}}}});
   }
   void add(const CommandBufferEntry& entry) {
     Json args = {{"dispatches", entry.dispatches}, {"barriers", entry.barriers}};
@@ -84,6 +77,7 @@ class TraceWriter {
  private:
   void slice(const std::string& name, const char* category, uint64_t queue, uint64_t start_ns,
              uint64_t end_ns, Json args) {
+    const size_t tid = track(queue);
     const uint64_t from = std::max(start_ns, origin_), to = std::max(end_ns, from);
     events_.push_back({{"name", name},
                        {"cat", category},
@@ -91,11 +85,25 @@ class TraceWriter {
                        {"ts", static_cast<double>(from - origin_) / 1e3},
                        {"dur", static_cast<double>(to - from) / 1e3},
                        {"pid", pid_},
-                       {"tid", queue},
+                       {"tid", tid},
                        {"args", std::move(args)}});
   }
 
+  // The track of a queue, named when it first appears.
+  size_t track(uint64_t queue) {
+    const auto [found, is_new] = tracks_.try_emplace(queue, tracks_.size() + 1);
+    if (is_new) {
+      events_.push_back({{"name", "thread_name"},
+                         {"ph", "M"},
+                         {"pid", pid_},
+                         {"tid", found->second},
+                         {"args", {{"name", str("queue ", found->second)}}}});
+    }
+    return found->second;
+  }
+
   const uint64_t pid_, origin_;
+  std::map<uint64_t, size_t> tracks_;
   Json events_ = Json::array();
 };
 
@@ -147,19 +155,10 @@ std::string Profile::to_json() const {
 std::string Profile::to_trace_json() const {
   std::lock_guard lock(mutex_);
   uint64_t origin = std::numeric_limits<uint64_t>::max();
-  std::set<uint64_t> queues;
-  for (const auto& entry : command_buffers_) {
-    origin = std::min(origin, entry.start_ns);
-    queues.insert(entry.queue);
-  }
-  for (const auto& entry : dispatches_) {
-    origin = std::min(origin, entry.start_gpu_ns);
-    queues.insert(entry.queue);
-  }
-  if (queues.empty()) origin = 0;
+  for (const auto& entry : command_buffers_) origin = std::min(origin, entry.start_ns);
+  for (const auto& entry : dispatches_) origin = std::min(origin, entry.start_gpu_ns);
   TraceWriter writer(device_id_, origin);
   writer.name_process(device_name_);
-  for (const uint64_t queue : queues) writer.name_queue(queue);
   for (const auto& entry : command_buffers_) writer.add(entry);
   for (const auto& entry : dispatches_) writer.add(entry);
   return to_text({{"traceEvents", writer.take()},

@@ -25,7 +25,7 @@ struct StageFence {
 //   drained   yes      no             committed; only waiting and reset are left
 //   fenced    yes      yes            the same, and the next stage will wait
 //
-// A stage that fails poisons the session: later dispatches and waits return its error. One user at
+// A stage that fails poisons the session: later submissions and waits return its error. One user at
 // a time; may move between threads.
 class EncoderSession {
  public:

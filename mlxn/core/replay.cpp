@@ -1,0 +1,184 @@
+#include "mlxn/core/replay.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "mlxn/base/strings.h"
+#include "mlxn/core/context.h"
+#include "mlxn/core/encoder.h"
+#include "mlxn/core/storage.h"
+#include "mlxn/core/submission.h"
+
+namespace mlxn {
+namespace {
+
+// What the pass holds after the dispatches so far; nothing is known at the start.
+struct PassState {
+  const Pipeline::State* pipeline = nullptr;
+  std::array<std::pair<const Storage*, uint64_t>, kMaxBufferSlots> slots = {};
+  std::array<uint64_t, kMaxBufferSlots> memory = {};
+};
+
+// Where each dispatch needs a barrier in front: from accesses, and where a barrier was recorded.
+std::vector<const char*> derive_barriers(const std::vector<CapturedNode>& nodes, HazardMask hazards,
+                                         std::vector<BufferRange>& tail) {
+  std::vector<const char*> out;
+  MemRanges ranges(hazards);
+  bool recorded = false;
+  for (const CapturedNode& node : nodes) {
+    if (node.is_barrier) {
+      recorded = !out.empty();  // in front of everything it orders nothing
+      continue;
+    }
+    const char* reason = recorded ? "explicit" : nullptr;
+    if (!reason && !ranges.check(node.accesses)) reason = to_string(ranges.last_hazard()->hazard);
+    if (reason) {
+      ranges.reset();
+      tail.clear();
+    }
+    ranges.add(node.accesses);
+    tail.insert(tail.end(), node.accesses.begin(), node.accesses.end());
+    out.push_back(reason);
+    recorded = false;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ReplayPlan>> ReplayPlan::create(const Device& device,
+                                                       std::vector<CapturedNode> nodes) {
+  std::shared_ptr<ReplayPlan> plan(new ReplayPlan);
+  plan->context_id_ = device.id();
+  const auto reasons = derive_barriers(nodes, device.options().hazards, plan->tail_);
+  std::erase_if(nodes, [](const CapturedNode& node) { return node.is_barrier; });
+  plan->nodes_ = std::move(nodes);
+  PassState state;
+  for (uint32_t i = 0; i < plan->nodes_.size(); ++i) {
+    const CapturedNode& node = plan->nodes_[i];
+    Step step = {};
+    step.node = i;
+    step.barrier = reasons[i];
+    plan->barriers_ += reasons[i] != nullptr;
+    if (state.pipeline != node.pipeline.state().get()) {
+      state.pipeline = node.pipeline.state().get();
+      step.pipeline = node.pipeline.metal();
+    }
+    step.first_set = static_cast<uint32_t>(plan->sets_.size());
+    for (const RecordedBinding& binding : node.bindings) {
+      auto& slot = state.slots[binding.slot];
+      if (!binding.storage) {
+        plan->sets_.push_back({binding.slot, nullptr, plan->bytes_.size(), binding.bytes.size()});
+        plan->bytes_.insert(plan->bytes_.end(), binding.bytes.begin(), binding.bytes.end());
+        slot = {};
+        continue;
+      }
+      if (binding.storage->context->id != device.id()) {
+        return Error(ErrorCode::kInvalidArgument,
+                     str("dispatch ", i, " of kernel '", node.pipeline.key(),
+                         "' was recorded on another device"));
+      }
+      plan->storages_.push_back(binding.storage);
+      const std::pair<const Storage*, uint64_t> now{binding.storage.get(), binding.offset};
+      if (slot == now) continue;
+      slot = now;
+      plan->sets_.push_back({binding.slot, binding.storage->buffer.get(), binding.offset, 0});
+    }
+    step.set_count = static_cast<uint32_t>(plan->sets_.size()) - step.first_set;
+    step.first_memory = static_cast<uint32_t>(plan->memory_.size());
+    for (const ThreadgroupMemory& memory : node.threadgroup_memory) {
+      if (std::exchange(state.memory[memory.index], memory.bytes) == memory.bytes) continue;
+      plan->memory_.push_back(memory);
+    }
+    step.memory_count = static_cast<uint32_t>(plan->memory_.size()) - step.first_memory;
+    step.grid = node.grid;
+    step.threadgroup = node.threadgroup;
+    step.threads = node.kind == DispatchKind::kThreads;
+    plan->steps_.push_back(step);
+  }
+  std::sort(plan->storages_.begin(), plan->storages_.end());
+  plan->storages_.erase(std::unique(plan->storages_.begin(), plan->storages_.end()),
+                        plan->storages_.end());
+  return plan;
+}
+
+Status ReplayPlan::set_bytes(size_t dispatch, uint32_t slot, std::span<const std::byte> bytes) {
+  if (dispatch >= steps_.size()) {
+    return Error(ErrorCode::kOutOfRange,
+                 str("dispatch ", dispatch, ", expected less than ", steps_.size()));
+  }
+  const Step& step = steps_[dispatch];
+  for (uint32_t i = step.first_set; i < step.first_set + step.set_count; ++i) {
+    const Set& set = sets_[i];
+    if (set.slot != slot || set.buffer) continue;
+    if (set.size != bytes.size()) {
+      return Error(ErrorCode::kInvalidArgument,
+                   str(bytes.size(), " bytes for slot ", slot, ", expected ", set.size));
+    }
+    std::memcpy(bytes_.data() + set.offset, bytes.data(), bytes.size());
+    for (RecordedBinding& binding : nodes_[step.node].bindings) {
+      if (binding.slot == slot) binding.bytes.assign(bytes.begin(), bytes.end());
+    }
+    return {};
+  }
+  return Error(ErrorCode::kInvalidArgument,
+               str("slot ", slot, " of dispatch ", dispatch, " holds no inline bytes"));
+}
+
+Status ComputeEncoder::replay(const std::shared_ptr<const ReplayPlan>& plan) {
+  MLXN_TRY(check_open());
+  if (!plan) return Error(ErrorCode::kInvalidArgument, "no plan");
+  if (plan->context_id_ != context_->id) {
+    return Error(ErrorCode::kInvalidArgument, "the plan was made for another device");
+  }
+  if (plan->steps_.empty()) return {};
+  const RuntimeOptions& options = context_->options;
+  // What the plan relies on inside a group says nothing about what is in the pass already.
+  if (!capture_ && unordered_) emit_barrier("replay");
+  if (capture_ || (options.profile_dispatches && submission_->sampler())) {
+    for (const ReplayPlan::Step& step : plan->steps_) {
+      if (step.barrier && !capture_) emit_barrier(step.barrier);
+      MLXN_TRY(replay_node(plan->nodes_[step.node]));
+    }
+  } else {
+    MLXN_TRY(run(*plan));
+    submission_->use(std::shared_ptr<const void>(plan));
+    if (options.check_host_access) {
+      for (const auto& storage : plan->storages_) submission_->use(storage);
+    }
+  }
+  if (options.auto_barrier) ranges_.add(plan->tail_);
+  return {};
+}
+
+Status ComputeEncoder::run(const ReplayPlan& plan) {
+  MLXN_ASSIGN(MTL::ComputeCommandEncoder * pass, this->pass());
+  for (const ReplayPlan::Step& step : plan.steps_) {
+    if (step.barrier) emit_barrier(step.barrier);
+    if (step.pipeline) pass->setComputePipelineState(step.pipeline);
+    for (uint32_t i = 0; i < step.set_count; ++i) {
+      const ReplayPlan::Set& set = plan.sets_[step.first_set + i];
+      if (set.buffer) {
+        pass->setBuffer(set.buffer, set.offset, set.slot);
+      } else {
+        pass->setBytes(plan.bytes_.data() + set.offset, set.size, set.slot);
+      }
+    }
+    for (uint32_t i = 0; i < step.memory_count; ++i) {
+      const ThreadgroupMemory& memory = plan.memory_[step.first_memory + i];
+      pass->setThreadgroupMemoryLength(threadgroup_bytes(memory.bytes), memory.index);
+    }
+    if (step.threads) {
+      pass->dispatchThreads(step.grid, step.threadgroup);
+    } else {
+      pass->dispatchThreadgroups(step.grid, step.threadgroup);
+    }
+  }
+  submission_->dispatches += static_cast<uint32_t>(plan.steps_.size());
+  unordered_ = true;
+  barrier_reason_ = "";
+  return {};
+}
+
+}  // namespace mlxn
