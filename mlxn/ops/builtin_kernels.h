@@ -1,0 +1,23 @@
+// The kernels that come with the library.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "mlxn/core/kernel_registry.h"
+
+namespace mlxn {
+
+// A kernel source below mlxn/ops, with its includes in place.
+struct BuiltinKernels {
+  std::string_view name;  // its path without the suffix: "norm/rms_norm"
+  std::string_view text;
+};
+
+// Every source, by name. The build makes this table from the files it finds.
+std::span<const BuiltinKernels> builtin_kernels();
+
+// Registers all of them as libraries. Compiles nothing.
+void add_builtin_kernels(KernelRegistry& registry);
+
+}  // namespace mlxn

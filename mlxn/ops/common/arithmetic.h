@@ -1,0 +1,15 @@
+// MSL: arithmetic on stored values. Computed in float, rounded once to the storage type, so that an
+// op has the same bits alone and as a part of a fused kernel.
+#pragma once
+
+#include "mlxn/ops/common/kernel.h"
+
+template <typename T>
+inline T sum(T a, T b) {
+  return static_cast<T>(static_cast<float>(a) + static_cast<float>(b));
+}
+
+template <typename T>
+inline T product(T a, T b) {
+  return static_cast<T>(static_cast<float>(a) * static_cast<float>(b));
+}

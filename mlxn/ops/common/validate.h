@@ -1,0 +1,30 @@
+// Checks that ops share. Every message begins with the op and the argument.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "mlxn/core/encoder.h"
+
+namespace mlxn {
+
+// The name of a kernel: "rms_norm_f16". kDtypeMismatch unless the dtype is f32, f16 or bf16.
+Result<std::string> float_kernel_name(std::string_view op, Dtype dtype);
+
+// An argument of an op: what it must be.
+struct Expected {
+  std::string_view op, name;
+  Dtype dtype;
+  uint64_t elements;
+};
+Status check_argument(const Buffer& buffer, const Expected& expected);
+
+// An output may be the same memory as an input or have none in common with it.
+Status check_overlap(std::string_view op, const Buffer& output, const Buffer& input,
+                     std::string_view input_name);
+
+// An argument that has memory at all.
+Status check_present(std::string_view op, std::string_view name, const Buffer& buffer);
+
+}  // namespace mlxn

@@ -1,0 +1,78 @@
+// rms_norm_{f32,f16,bf16}: output = input * rsqrt(mean(input^2) + eps) * weight, row by row.
+// Buffers: 0 input [rows, dim], 1 weight [dim], 2 output [rows, dim], 3 RmsNormArgs.
+// rms_norm_mul_{f32,f16,bf16}: the same times scale [rows, dim], with the bits of a norm followed
+// by elementwise_mul.
+// Buffers: 0 input, 1 weight, 2 scale, 3 output, 4 RmsNormArgs.
+// Grid: one threadgroup for each row. Threadgroup memory 0: a float for each thread. Computed in
+// float, rounded to the storage type once for each of the two steps. The weight of f16 is f32. In
+// place is allowed.
+#include "mlxn/ops/common/arithmetic.h"
+#include "mlxn/ops/common/reduce.h"
+#include "mlxn/ops/norm/rms_norm_args.h"
+
+// A thread's share of one row: elements first, first + step, ...
+struct Row {
+  ulong begin;
+  uint dim, first, step;
+};
+
+template <typename T>
+inline float inverse_rms(device const T* input, Row row, float eps, threadgroup float* scratch,
+                         Place place) {
+  float squares = 0;
+  for (uint i = row.first; i < row.dim; i += row.step) {
+    const float x = static_cast<float>(input[row.begin + i]);
+    squares = fma(x, x, squares);
+  }
+  return rsqrt(threadgroup_sum(squares, scratch, place) / static_cast<float>(row.dim) + eps);
+}
+
+template <typename T, typename W>
+inline T normalized(T x, float inverse, W weight) {
+  return static_cast<T>(static_cast<float>(x) * inverse * static_cast<float>(weight));
+}
+
+template <typename T, typename W>
+[[kernel]] void rms_norm(device const T* input [[buffer(0)]], device const W* weight [[buffer(1)]],
+                         device T* output [[buffer(2)]], constant RmsNormArgs& args [[buffer(3)]],
+                         threadgroup float* scratch [[threadgroup(0)]],
+                         uint group [[threadgroup_position_in_grid]],
+                         uint thread_index [[thread_position_in_threadgroup]],
+                         uint threads [[threads_per_threadgroup]],
+                         uint lane [[thread_index_in_simdgroup]],
+                         uint simdgroup [[simdgroup_index_in_threadgroup]],
+                         uint simdgroups [[simdgroups_per_threadgroup]]) {
+  const uint dim = static_cast<uint>(args.dim);
+  const Row row = {static_cast<ulong>(group) * dim, dim, thread_index, threads};
+  const float inverse =
+      inverse_rms(input, row, args.eps, scratch, Place{lane, simdgroup, simdgroups});
+  for (uint i = row.first; i < row.dim; i += row.step) {
+    output[row.begin + i] = normalized(input[row.begin + i], inverse, weight[i]);
+  }
+}
+
+template <typename T, typename W>
+[[kernel]] void rms_norm_mul(
+    device const T* input [[buffer(0)]], device const W* weight [[buffer(1)]],
+    device const T* scale [[buffer(2)]], device T* output [[buffer(3)]],
+    constant RmsNormArgs& args [[buffer(4)]], threadgroup float* scratch [[threadgroup(0)]],
+    uint group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_position_in_threadgroup]], uint threads [[threads_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroups [[simdgroups_per_threadgroup]]) {
+  const uint dim = static_cast<uint>(args.dim);
+  const Row row = {static_cast<ulong>(group) * dim, dim, thread_index, threads};
+  const float inverse =
+      inverse_rms(input, row, args.eps, scratch, Place{lane, simdgroup, simdgroups});
+  for (uint i = row.first; i < row.dim; i += row.step) {
+    const T norm = normalized(input[row.begin + i], inverse, weight[i]);
+    output[row.begin + i] = product(norm, scale[row.begin + i]);
+  }
+}
+
+MLXN_KERNEL("rms_norm_f32", rms_norm, float, float);
+MLXN_KERNEL("rms_norm_f16", rms_norm, half, float);
+MLXN_KERNEL("rms_norm_bf16", rms_norm, bfloat, bfloat);
+MLXN_KERNEL("rms_norm_mul_f32", rms_norm_mul, float, float);
+MLXN_KERNEL("rms_norm_mul_f16", rms_norm_mul, half, float);
+MLXN_KERNEL("rms_norm_mul_bf16", rms_norm_mul, bfloat, bfloat);

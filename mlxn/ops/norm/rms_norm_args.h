@@ -1,0 +1,8 @@
+// Shared by host and kernel.
+#pragma once
+
+// Both as floats, the layout of the graph's fusion pass; dim is exact up to 2^24.
+struct RmsNormArgs {
+  float eps;
+  float dim;
+};
