@@ -157,6 +157,7 @@ std::string Profile::to_trace_json() const {
   uint64_t origin = std::numeric_limits<uint64_t>::max();
   for (const auto& entry : command_buffers_) origin = std::min(origin, entry.start_ns);
   for (const auto& entry : dispatches_) origin = std::min(origin, entry.start_gpu_ns);
+  if (command_buffers_.empty() && dispatches_.empty()) origin = 0;
   TraceWriter writer(device_id_, origin);
   writer.name_process(device_name_);
   for (const auto& entry : command_buffers_) writer.add(entry);

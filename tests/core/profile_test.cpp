@@ -193,7 +193,8 @@ TEST(Profile, TraceHasATrackForEachQueueAndNestedSlices) {
                              {"pid", 7},
                              {"args", {{"name", "test device"}}}}));
   EXPECT_EQ(events[1]["name"], "thread_name");
-  EXPECT_EQ(events[1]["tid"], 3);
+  EXPECT_EQ(events[1]["tid"], 1) << "the first queue";
+  EXPECT_EQ(events[1]["args"]["name"], "queue 1");
   const Json &buffer = events[2], &slice = events[3];
   EXPECT_EQ(buffer["ph"], "X");
   EXPECT_EQ(buffer["name"], "decode");
@@ -202,7 +203,7 @@ TEST(Profile, TraceHasATrackForEachQueueAndNestedSlices) {
   EXPECT_EQ(buffer["args"]["barriers"], 2);
   EXPECT_EQ(slice["name"], "layer.0");
   EXPECT_EQ(slice["pid"], 7);
-  EXPECT_EQ(slice["tid"], 3);
+  EXPECT_EQ(slice["tid"], 1);
   EXPECT_EQ(slice["ts"], 0.25);
   EXPECT_EQ(slice["dur"], 1.001);
   EXPECT_GE(slice["ts"], buffer["ts"]);
@@ -217,6 +218,35 @@ TEST(Profile, TraceHasATrackForEachQueueAndNestedSlices) {
   EXPECT_EQ(args["barrier"], "RAW");
   EXPECT_EQ(args["op_kind"], "Sdpa");
   EXPECT_EQ(trace["otherData"]["origin_ns"], 5'000'000'000'000'000'001u);
+}
+
+TEST(Profile, TraceOfARunNestsDispatchesInCommandBuffers) {
+  RuntimeOptions options;
+  options.profile_dispatches = options.profile_command_buffers = true;
+  const Device first = make_device(options);
+  const Device second = *first.with_new_queue();
+  const Buffer in = zeros(first, 32), out = zeros(first, 32);
+  for (const Device& device : {first, second}) {
+    auto encoder = std::move(*device.command_encoder());
+    for (int i = 0; i < 3; ++i) EXPECT_OK(inc_one(encoder, in, out));
+    EXPECT_OK(encoder.commit_and_wait_labeled("cb"));
+  }
+  const Json trace = Json::parse(first.profile().to_trace_json());
+  std::map<int, Json> buffers;
+  std::map<int, int> dispatches;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    const int tid = event["tid"];
+    if (event["cat"] == "command_buffer") {
+      buffers[tid] = event;
+      continue;
+    }
+    ++dispatches[tid];
+    const double start = event["ts"], end = start + event["dur"].get<double>();
+    EXPECT_GE(start, buffers[tid]["ts"].get<double>());
+    EXPECT_LE(end, buffers[tid]["ts"].get<double>() + buffers[tid]["dur"].get<double>() + 0.001);
+  }
+  EXPECT_EQ(dispatches, (std::map<int, int>{{1, 3}, {2, 3}})) << "a track for each queue";
 }
 
 TEST(Profile, TraceOfNothingAndOfBrokenTextIsValidJson) {
