@@ -25,19 +25,9 @@ std::string own_folder() {
   return slash == std::string::npos ? std::string("./") : path.substr(0, slash + 1);
 }
 
-Result<std::string> find_module() {
-  if (std::string path = setting_string(Setting::kMslModule); !path.empty()) return path;
-  std::string folder = own_folder();
-  for (const std::string& path : {folder + kModuleFile, folder + "../lib/" + kModuleFile}) {
-    if (access(path.c_str(), R_OK) == 0) return path;
-  }
-  return Error(ErrorCode::kUnsupported,
-               str("the MSL compiler ", kModuleFile, " lies neither in ", folder, " nor in ",
-                   folder, "../lib/; set MLXN_MSL_MODULE to its path"));
-}
-
 Result<const Compiler*> load_module() {
-  MLXN_ASSIGN(std::string path, find_module());
+  MLXN_ASSIGN(const ModulePlace place, find_module());
+  const std::string& path = place.path;
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     return Error(ErrorCode::kUnsupported, str("cannot load the MSL compiler: ", dlerror()));
@@ -58,6 +48,21 @@ Result<const Compiler*> load_module() {
 
 std::string code_version() {
   return MLXN_MSL_CODE_VERSION;
+}
+
+Result<ModulePlace> find_module() {
+  if (std::string path = setting_string(Setting::kMslModule); !path.empty()) {
+    return ModulePlace{path, "setting msl_module"};
+  }
+  const std::string folder = own_folder();
+  const ModulePlace places[] = {{folder + kModuleFile, "beside the library"},
+                                {folder + "../lib/" + kModuleFile, "in ../lib"}};
+  for (const ModulePlace& place : places) {
+    if (access(place.path.c_str(), R_OK) == 0) return place;
+  }
+  return Error(ErrorCode::kUnsupported,
+               str("the MSL compiler ", kModuleFile, " lies neither in ", folder, " nor in ",
+                   folder, "../lib/; set MLXN_MSL_MODULE to its path"));
 }
 
 Result<const Compiler*> compiler() {

@@ -17,6 +17,14 @@ std::string code_version();
 // when the one found comes from another build.
 Result<const Compiler*> compiler();
 
+// Where compiler() takes the module from, and why from there. Fails with kUnsupported when there is
+// none.
+struct ModulePlace {
+  std::string path;
+  std::string found_by;  // "setting msl_module", "beside the library" or "in ../lib"
+};
+Result<ModulePlace> find_module();
+
 // The module's one exported symbol, `mlxn_msl_compiler`: null unless `expected_version` is the
 // code_version() the module was built with.
 using CompilerEntry = const Compiler* (*)(const char* expected_version);

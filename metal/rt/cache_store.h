@@ -42,6 +42,8 @@ class CacheStore {
   void remove(const Digest& digest);
 
   const Counters& counters() const { return counters_; }
+  const std::string& folder() const { return folder_; }
+  uint64_t max_bytes() const { return max_bytes_; }
 
  private:
   std::string path_of(const Digest& digest) const;

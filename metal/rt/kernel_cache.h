@@ -64,6 +64,8 @@ class KernelCache {
   Result<std::shared_ptr<const msl::Image>> image(const CacheKey& key, const ProduceImage& produce);
 
   Counters counters() const;
+  const std::string& folder() const { return store_.folder(); }  // empty: memory only
+  uint64_t max_disk_bytes() const { return store_.max_bytes(); }
 
  private:
   template <class T>

@@ -60,6 +60,26 @@ struct CacheCounters {
 };
 MLXN_METAL_API CacheCounters cache_counters(const MTL::Device* device);
 
+// What stands behind a device, for tools that report on it.
+struct DeviceDescription {
+  std::string executor;       // "cpu", "null"
+  uint32_t worker_count = 0;  // threads that run kernels
+  std::string target_cpu;     // what kernels are compiled for, in LLVM's words
+  std::string target_features;
+  std::string cache_folder;  // of compiled kernels; empty: they are kept in memory alone
+  uint64_t cache_max_bytes = 0;
+};
+MLXN_METAL_API DeviceDescription describe_device(const MTL::Device* device);
+
+// The compiler module. Asking loads it.
+struct CompilerDescription {
+  std::string version;   // of the code it generates
+  std::string path;      // empty: there is none
+  std::string found_by;  // "setting msl_module", "beside the library" or "in ../lib"
+  std::string problem;   // why it cannot be used; empty: it can
+};
+MLXN_METAL_API CompilerDescription describe_compiler();
+
 // One line for each command that the `null` executor was given since the last call ("list label",
 // "dispatch name grid in group …", "barrier", "copy …", "fill …", "timestamp …"); empty on others.
 MLXN_METAL_API std::vector<std::string> take_recorded_commands(MTL::Device* device);
