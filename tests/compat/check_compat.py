@@ -17,7 +17,8 @@ import zipfile
 
 from header_facts import facts
 
-GLOBS = ["tests/conformance/**/*.cpp", "examples/**/*.cpp", "apps/demo/**/*.cpp"]
+GLOBS = ["tests/conformance/**/*.cpp", "examples/**/*.cpp", "apps/demo/**/*.cpp", "mlxn/core/**/*.cpp",
+         "mlxn/ops/**/*.cpp", "tests/core/**/*.cpp", "tests/differential/**/*.cpp", "bench/runtime_bench.cpp"]
 EXCLUDED = re.compile(r"^// compat: excluded \((.+)\)$", re.MULTILINE)
 HEADERS = "mlx/include/metal_cpp/"
 
@@ -81,7 +82,7 @@ def main() -> int:
         print(f"FAILED: Apple's headers cannot be had: {error}")
         return 1
 
-    command = [options.cxx, "-std=c++20", "-fsyntax-only", "-fblocks", "-w",
+    command = [options.cxx, "-std=c++20", "-fsyntax-only", "-fblocks", "-w", '-DMLXN_SOURCE_DIR=""',
                "-include", "cmath",
                "-isystem", str(headers), "-isystem", str(pathlib.Path(__file__).parent / "stubs"),
                "-I", str(extension_folder(options.root, options.work)), "-I", str(options.root)]
