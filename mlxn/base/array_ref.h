@@ -13,7 +13,7 @@ class ArrayRef {
  public:
   ArrayRef() = default;
   ArrayRef(const T* data, size_t size) : data_(data), size_(size) {}
-  ArrayRef(std::initializer_list<T> list) : data_(list.begin()), size_(list.size()) {}
+  ArrayRef(std::initializer_list<T> list) : ArrayRef(list.begin(), list.size()) {}
   template <class Container>
     requires requires(const Container& c) {
       { std::data(c) } -> std::convertible_to<const T*>;
