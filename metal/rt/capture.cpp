@@ -1,8 +1,11 @@
-// Capture manager and scopes. There is no place to capture to yet.
+// Capture manager and scopes: what is captured, and where to.
+#include "metal/rt/capture.h"
+
 #include <mutex>
 
 #include "metal/rt/command_buffer.h"
 #include "metal/rt/validation.h"
+#include "mlxn/base/strings.h"
 
 MLXN_RT_OBJECT(MTL::CaptureDescriptor, CaptureDescriptorObject)
 MLXN_RT_OBJECT(MTL::CaptureManager, CaptureManagerObject)
@@ -25,6 +28,7 @@ class CaptureScopeObject : public Object {
   Ref<DeviceObject> device;
   Ref<QueueObject> commandQueue;
   Label label;
+  std::atomic<bool> open = false;
 };
 
 class CaptureManagerObject : public Object {
@@ -36,11 +40,93 @@ class CaptureManagerObject : public Object {
 
 namespace {
 
-constexpr const char* kNotSupported =
-    "MTL::CaptureManager::startCapture: capturing is not supported here; supportsDestination is "
-    "false for every destination";
+constexpr const char* kCall = "MTL::CaptureManager::startCapture";
+
+// Null where the capture object does not limit it.
+struct CaptureTarget {
+  Ref<DeviceObject> device;
+  Ref<QueueObject> queue;
+  Ref<CaptureScopeObject> scope;
+
+  bool wants(const QueueObject& candidate) const {
+    return device.get() == candidate.device.get() && (!queue || queue.get() == &candidate) &&
+           (!scope || scope->open);
+  }
+};
+
+// All managers share one state: there is one capture at a time.
+struct CaptureState {
+  std::atomic<bool> capturing = false;  // read by every commit
+  std::mutex mutex;
+  std::shared_ptr<Capture> capture;
+  CaptureTarget target;
+};
+
+CaptureState& state() {
+  static auto& instance = *new CaptureState;
+  return instance;
+}
+
+Result<CaptureTarget> target_of(Object* object) {
+  CaptureTarget target;
+  target.queue = Ref(dynamic_cast<QueueObject*>(object));
+  target.scope = Ref(dynamic_cast<CaptureScopeObject*>(object));
+  target.device = Ref(dynamic_cast<DeviceObject*>(object));
+  if (target.scope) {
+    target.device = target.scope->device;
+    target.queue = target.scope->commandQueue;
+  } else if (target.queue) {
+    target.device = target.queue->device;
+  }
+  if (target.device) return target;
+  return Error(ErrorCode::kInvalidArgument,
+               object ? "the capture object is no Device, CommandQueue or CaptureScope"
+                      : "the descriptor has no capture object");
+}
+
+Status start(const CaptureDescriptorObject* descriptor) {
+  MLXN_ASSIGN(CaptureTarget target,
+              target_of(descriptor ? descriptor->captureObject.get() : nullptr));
+  if (descriptor->destination != MTL::CaptureDestinationGPUTraceDocument) {
+    return Error(ErrorCode::kUnsupported,
+                 str("destination ", static_cast<long>(descriptor->destination),
+                     ", expected GPUTraceDocument (2)"));
+  }
+  const std::string path = descriptor->outputURL ? descriptor->outputURL->path : "";
+  if (path.empty()) {
+    return Error(ErrorCode::kInvalidArgument, "no outputURL, expected the URL of a new file");
+  }
+  CaptureState& shared = state();
+  std::lock_guard lock(shared.mutex);
+  if (shared.capture) return Error(ErrorCode::kInvalidState, "a capture is already running");
+  MLXN_ASSIGN(shared.capture, Capture::start(path));
+  shared.target = std::move(target);
+  shared.capturing = true;
+  return {};
+}
+
+MTL::CaptureError error_code(ErrorCode code) {
+  if (code == ErrorCode::kUnsupported) return MTL::CaptureErrorNotSupported;
+  if (code == ErrorCode::kInvalidState) return MTL::CaptureErrorAlreadyCapturing;
+  return MTL::CaptureErrorInvalidDescriptor;
+}
+
+// The forms without a descriptor have no place to write to.
+void refuse_start() {
+  report(kCall, "needs a descriptor with destination GPUTraceDocument and an outputURL");
+}
 
 }  // namespace
+
+std::shared_ptr<Capture> capture_for(const QueueObject& queue) {
+  CaptureState& shared = state();
+  if (!shared.capturing.load(std::memory_order_relaxed)) return nullptr;
+  std::lock_guard lock(shared.mutex);
+  if (!shared.capture || !shared.target.wants(queue)) return nullptr;
+  shared.capture->begin_buffer();
+  return shared.capture;
+}
+
 }  // namespace mlxn::rt
 
 namespace MTL {
@@ -58,8 +144,12 @@ void CaptureDescriptor::setCaptureObject(NS::Object* captureObject) {
 MLXN_OBJECT_GETTER(CaptureScope, Device, device)
 MLXN_OBJECT_GETTER(CaptureScope, CommandQueue, commandQueue)
 MLXN_LABEL(CaptureScope, label, setLabel)
-void CaptureScope::beginScope() {}
-void CaptureScope::endScope() {}
+void CaptureScope::beginScope() {
+  if (auto* self = impl(this)) self->open = true;
+}
+void CaptureScope::endScope() {
+  if (auto* self = impl(this)) self->open = false;
+}
 
 MLXN_ALLOC(CaptureManager)
 CaptureManager* CaptureManager::sharedCaptureManager() {
@@ -96,32 +186,42 @@ void CaptureManager::setDefaultCaptureScope(const CaptureScope* scope) {
   self->defaultCaptureScope = Ref(impl(scope));
 }
 
-bool CaptureManager::supportsDestination(CaptureDestination) {
-  return false;
+bool CaptureManager::supportsDestination(CaptureDestination destination) {
+  return destination == CaptureDestinationGPUTraceDocument;
 }
+
 bool CaptureManager::isCapturing() const {
-  return false;
+  return state().capturing;
 }
-void CaptureManager::stopCapture() {}
+
+void CaptureManager::stopCapture() {
+  std::shared_ptr<Capture> capture;
+  CaptureTarget target;
+  {
+    std::lock_guard lock(state().mutex);
+    state().capturing = false;
+    std::swap(capture, state().capture);
+    std::swap(target, state().target);
+  }
+  if (capture) capture->stop();
+}
 
 bool CaptureManager::startCapture(const CaptureDescriptor* descriptor, NS::Error** error) {
-  const bool complete = descriptor && descriptor->captureObject();
-  set_error(error, complete
-                       ? make_error(kCaptureErrorDomain, CaptureErrorNotSupported, kNotSupported)
-                       : make_error(kCaptureErrorDomain, CaptureErrorInvalidDescriptor,
-                                    "MTL::CaptureManager::startCapture: the descriptor has no "
-                                    "capture object"));
+  const mlxn::Status status = start(impl(descriptor));
+  if (status) return true;
+  set_error(error, make_error(kCaptureErrorDomain, error_code(status.error().code()),
+                              mlxn::str(kCall, ": ", status.error().message())));
   return false;
 }
 
 void CaptureManager::startCapture(const Device*) {
-  mlxn::rt::report("MTL::CaptureManager", kNotSupported);
+  refuse_start();
 }
 void CaptureManager::startCapture(const CommandQueue*) {
-  mlxn::rt::report("MTL::CaptureManager", kNotSupported);
+  refuse_start();
 }
 void CaptureManager::startCapture(const CaptureScope*) {
-  mlxn::rt::report("MTL::CaptureManager", kNotSupported);
+  refuse_start();
 }
 
 }  // namespace MTL

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "metal/rt/capture.h"
 #include "metal/rt/encoder.h"
 #include "metal/rt/validation.h"
 #include "mlxn/base/strings.h"
@@ -146,6 +147,7 @@ void CommandBufferObject::commit() {
   if (open_encoder_) violation(kCall, "an encoder is still open; call endEncoding on it first");
   if (current_status() == MTL::CommandBufferStatusNotEnqueued) commandQueue->enqueue(this);
   set_status(MTL::CommandBufferStatusCommitted);
+  capture_ = capture_for(*commandQueue);
   commandQueue->commit(Ref(this));
 }
 
@@ -200,11 +202,19 @@ std::optional<Error> CommandBufferObject::run_work(Work& work) {
   }
   work.list.label = label.text();
   RunTimes times;
-  const Status status = device().executor().run(work.list, times);
+  auto run = [&] { return device().executor().run(work.list, times); };
+  const Status status = capture_ ? capture_->run_recorded(work, is_first(work), run) : run();
   if (GPUStartTime == 0) GPUStartTime = static_cast<double>(times.start_ns) * 1e-9;
   if (times.end_ns != 0) GPUEndTime = static_cast<double>(times.end_ns) * 1e-9;
   if (status) return {};
   return status.error();
+}
+
+bool CommandBufferObject::is_first(const Work& work) const {
+  for (const Step& step : steps_) {
+    if (auto* one = std::get_if<std::unique_ptr<Work>>(&step)) return one->get() == &work;
+  }
+  return false;
 }
 
 std::optional<Error> CommandBufferObject::run_step(Step& step) {
@@ -253,6 +263,7 @@ void CommandBufferObject::complete(const std::optional<Error>& failure) {
     GPUStartTime = GPUEndTime = static_cast<double>(device().executor().timestamp_ns()) * 1e-9;
   }
   drop_steps();
+  if (capture_) std::exchange(capture_, nullptr)->end_buffer();
   commandQueue->dismiss();
   {
     std::lock_guard lock(mutex_);

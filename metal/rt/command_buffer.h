@@ -14,6 +14,7 @@ MLXN_RT_OBJECT(MTL::CommandBufferEncoderInfo, EncoderInfoObject)
 
 namespace mlxn::rt {
 
+class Capture;
 class EncoderObject;
 
 class CommandBufferDescriptorObject : public Object {
@@ -91,6 +92,7 @@ class CommandBufferObject : public Object {
   std::optional<Error> first_violation() const;
   std::optional<Error> run_step(Step& step);
   std::optional<Error> run_work(Work& work);
+  bool is_first(const Work& work) const;
   void complete(const std::optional<Error>& failure);
 
   mutable std::mutex mutex_;
@@ -104,6 +106,7 @@ class CommandBufferObject : public Object {
   // Encoding state, used by one thread, then by the queue's.
   EncoderObject* open_encoder_ = nullptr;
   std::vector<Step> steps_;
+  std::shared_ptr<Capture> capture_;  // from commit to completion
   std::vector<Ref<EncoderInfoObject>> encoder_infos_;
 };
 

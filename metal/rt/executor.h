@@ -29,11 +29,14 @@ class Memory {
 
 enum class Storage { kShared, kPrivate };
 
+struct PipelineOrigin;
+
 // A loaded kernel. Immutable and thread-safe.
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
   msl::Kernel kernel;
+  std::shared_ptr<const PipelineOrigin> origin;  // the run time's own note, for captures
 };
 
 struct Size3 {
@@ -141,8 +144,8 @@ class Executor {
   // result.
   virtual Result<std::shared_ptr<Memory>> wrap(void* host, uint64_t size) = 0;
   // Makes the named kernel of an image executable.
-  virtual Result<std::shared_ptr<const Pipeline>> load(const msl::Image& image,
-                                                       const std::string& kernel) = 0;
+  virtual Result<std::shared_ptr<Pipeline>> load(const msl::Image& image,
+                                                 const std::string& kernel) = 0;
   // Runs the list to its end on behalf of the calling thread. On failure the rest of the list is
   // not run and the error says which command failed.
   virtual Status run(const CommandList& list, RunTimes& times) = 0;

@@ -34,8 +34,8 @@ Result<std::shared_ptr<Memory>> FaultExecutor::wrap(void* host, uint64_t size) {
   return inner_->wrap(host, size);
 }
 
-Result<std::shared_ptr<const Pipeline>> FaultExecutor::load(const msl::Image& image,
-                                                            const std::string& kernel) {
+Result<std::shared_ptr<Pipeline>> FaultExecutor::load(const msl::Image& image,
+                                                      const std::string& kernel) {
   MLXN_TRY(pass(Fault::kPipeline, ErrorCode::kPipelineFailed, "a pipeline"));
   return inner_->load(image, kernel);
 }

@@ -20,8 +20,8 @@ class FaultExecutor : public Executor {
   const DeviceInfo& info() const override { return inner_->info(); }
   Result<std::shared_ptr<Memory>> allocate(uint64_t size, Storage storage) override;
   Result<std::shared_ptr<Memory>> wrap(void* host, uint64_t size) override;
-  Result<std::shared_ptr<const Pipeline>> load(const msl::Image& image,
-                                               const std::string& kernel) override;
+  Result<std::shared_ptr<Pipeline>> load(const msl::Image& image,
+                                         const std::string& kernel) override;
   Status run(const CommandList& list, RunTimes& times) override;
   uint64_t timestamp_ns() const override { return inner_->timestamp_ns(); }
   uint64_t allocated_bytes() const override { return inner_->allocated_bytes(); }

@@ -82,13 +82,12 @@ Result<Ref<LibraryObject>> LibraryObject::create(DeviceObject* device, std::stri
                                                  const msl::CompileOptions& options) {
   auto library = make<LibraryObject>();
   library->device = Ref(device);
-  library->source = std::move(source);
-  library->options = options;
+  library->text = std::make_shared<LibraryText>(std::move(source), options);
   if (!device->info().compiles) {
-    library->info = std::make_shared<msl::LibraryInfo>(identifiers_of(library->source));
+    library->info = std::make_shared<msl::LibraryInfo>(identifiers_of(library->text->source));
     return library;
   }
-  library->key_ = library_key(library->source, options);
+  library->key_ = library_key(library->text->source, options);
   MLXN_ASSIGN(library->info,
               device->cache().library_info(library->key_, [&]() -> Result<msl::LibraryInfo> {
                 MLXN_ASSIGN(const msl::Library* compiled, library->compiled());
@@ -101,7 +100,7 @@ Result<const msl::Library*> LibraryObject::compiled() {
   std::lock_guard lock(mutex_);
   if (!compiled_) {
     MLXN_ASSIGN(const msl::Compiler* compiler, msl::compiler());
-    MLXN_ASSIGN(compiled_, compiler->create_library(source, options));
+    MLXN_ASSIGN(compiled_, compiler->create_library(text->source, text->options));
   }
   return const_cast<const msl::Library*>(compiled_.get());
 }

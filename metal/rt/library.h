@@ -76,6 +76,12 @@ class FunctionReflectionObject : public Object {
   Ref<ArrayObject> bindings = make<ArrayObject>();
 };
 
+// What a library is made from.
+struct LibraryText {
+  std::string source;
+  msl::CompileOptions options;
+};
+
 // A library: source and options, and what the compiler says about them. The compiler itself is
 // asked only when no cache can answer. Thread-safe.
 class LibraryObject : public Object {
@@ -92,8 +98,7 @@ class LibraryObject : public Object {
 
   Ref<DeviceObject> device;
   Label label;
-  std::string source;
-  msl::CompileOptions options;
+  std::shared_ptr<const LibraryText> text;
   std::shared_ptr<const msl::LibraryInfo> info;
   NS::UInteger max_threads = 0;  // of CompileOptions; 0: none
   MTL::Size required_threads = {0, 0, 0};
@@ -122,7 +127,7 @@ class FunctionObject : public Object {
 };
 
 // The library container: what mlxn::metal::serialize_library writes.
-std::vector<uint8_t> serialize(const LibraryObject& library);
+std::vector<uint8_t> serialize(const LibraryText& library);
 bool is_library_container(std::string_view bytes);
 Result<Ref<LibraryObject>> parse_library(DeviceObject* device, std::string_view bytes);
 

@@ -227,7 +227,7 @@ namespace mlxn::metal {
 NS::Data* serialize_library(const MTL::Library* library) {
   auto* self = rt::impl(library);
   if (!self) return nullptr;
-  auto bytes = rt::serialize(*self);
+  auto bytes = rt::serialize(*self->text);
   return rt::autoreleased(rt::make<rt::DataObject>(bytes.data(), bytes.size()));
 }
 

@@ -1,6 +1,5 @@
 // The library container: magic, version, then source and options as length-prefixed fields.
-#include <cstring>
-
+#include "metal/rt/byte_codec.h"
 #include "metal/rt/library.h"
 #include "mlxn/base/checked.h"
 
@@ -9,59 +8,14 @@ namespace {
 
 constexpr std::string_view kMagic = "MLXNLIB1";
 
-class Writer {
- public:
-  void number(uint64_t value) { raw(&value, sizeof value); }
-  void text(std::string_view value) {
-    number(value.size());
-    raw(value.data(), value.size());
-  }
-  void raw(const void* data, size_t size) {
-    auto* bytes = static_cast<const uint8_t*>(data);
-    out.insert(out.end(), bytes, bytes + size);
-  }
-  std::vector<uint8_t> out;
-};
-
-// Reads what Writer wrote; `good` turns false at the first span that does not fit.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
-  uint64_t number() {
-    uint64_t value = 0;
-    const std::string_view bytes = take(sizeof value);
-    if (good) std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
-  }
-  std::string text() { return std::string(take(number())); }
-  std::string_view take(uint64_t size) {
-    good = good && size <= rest_.size();
-    if (!good) return {};
-    const std::string_view result = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return result;
-  }
-  // A count of fields that take at least eight bytes each.
-  uint64_t count() {
-    const uint64_t value = number();
-    good = good && value <= rest_.size() / 8;
-    return good ? value : 0;
-  }
-  bool at_end() const { return rest_.empty(); }
-  bool good = true;
-
- private:
-  std::string_view rest_;
-};
-
 }  // namespace
 
 bool is_library_container(std::string_view bytes) {
   return bytes.starts_with(kMagic);
 }
 
-std::vector<uint8_t> serialize(const LibraryObject& library) {
-  Writer writer;
+std::vector<uint8_t> serialize(const LibraryText& library) {
+  ByteWriter writer;
   writer.raw(kMagic.data(), kMagic.size());
   writer.text(library.source);
   writer.text(library.options.source_name);
@@ -83,7 +37,7 @@ Result<Ref<LibraryObject>> parse_library(DeviceObject* device, std::string_view 
                  str("the data does not begin with '", kMagic,
                      "', expected a library written by mlxn::metal::serialize_library"));
   }
-  Reader reader(bytes.substr(kMagic.size()));
+  ByteReader reader(bytes.substr(kMagic.size()));
   std::string source = reader.text();
   msl::CompileOptions options;
   options.source_name = reader.text();

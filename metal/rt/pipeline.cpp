@@ -93,9 +93,7 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
   auto pipeline = make<PipelineObject>();
   pipeline->device = Ref(device);
   pipeline->label = descriptor.label;
-  pipeline->life->storage = loaded;
-  pipeline->pipeline = std::move(loaded);
-  const msl::Kernel& kernel = pipeline->kernel();
+  const msl::Kernel& kernel = loaded->kernel;
   NS::UInteger most = kernel.max_total_threads;
   for (NS::UInteger limit :
        {descriptor.maxTotalThreadsPerThreadgroup, function.library->max_threads}) {
@@ -105,9 +103,14 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
   pipeline->required = required_threads(descriptor, kernel);
   pipeline->whole_simdgroups = descriptor.threadGroupSizeIsMultipleOfThreadExecutionWidth;
   MLXN_ASSIGN(pipeline->buffers, requirements(kernel));
+  loaded->origin =
+      std::make_shared<PipelineOrigin>(function.library->text, name, function.constants, most,
+                                       pipeline->required, pipeline->whole_simdgroups);
+  pipeline->life->storage = loaded;
   pipeline->reflection = make<PipelineReflectionObject>();
   pipeline->reflection->arguments = make_arguments(kernel);
   pipeline->reflection->bindings = make_bindings(kernel);
+  pipeline->pipeline = std::move(loaded);
   return pipeline;
 }
 

@@ -61,6 +61,16 @@ struct BufferRequirement {
   const msl::ArgumentInfo* argument = nullptr;  // in the kernel
 };
 
+// What a pipeline was made from, to make it again.
+struct PipelineOrigin {
+  std::shared_ptr<const LibraryText> library;
+  std::string function;
+  std::vector<msl::ConstantValue> constants;
+  uint64_t max_threads = 0;
+  Size3 required = {0, 0, 0};
+  bool whole_simdgroups = false;
+};
+
 class PipelineObject : public AllocationObject {
  public:
   using Api = MTL::ComputePipelineState;

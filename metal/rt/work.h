@@ -53,6 +53,16 @@ class Work {
     if (!place.pipeline) place.pipeline = pipeline;
   }
 
+  // All allocations the list uses, some more than once.
+  template <class Function>
+  void for_each_life(Function function) const {
+    for (const Ref<Object>& object : kept_) {
+      auto* allocation = dynamic_cast<const AllocationObject*>(object.get());
+      if (allocation) function(*allocation->life);
+    }
+    for (const Watch& watch : watches_) function(*watch.life);
+  }
+
   bool retained() const { return retained_; }
   // The name and place of an object that is gone; empty when all are there.
   std::string released() const;

@@ -57,9 +57,9 @@ Result<uint32_t> needed(const msl::Kernel& kernel, msl::ArgumentKind kind) {
 
 }  // namespace
 
-Result<std::shared_ptr<const rt::Pipeline>> load_pipeline(const msl::Image& image,
-                                                          const std::string& kernel,
-                                                          const std::string& target) {
+Result<std::shared_ptr<rt::Pipeline>> load_pipeline(const msl::Image& image,
+                                                    const std::string& kernel,
+                                                    const std::string& target) {
   if (image.target != target) {
     return Error(ErrorCode::kPipelineFailed,
                  str("kernel \"", kernel, "\" was compiled for \"", image.target,
@@ -82,7 +82,7 @@ Result<std::shared_ptr<const rt::Pipeline>> load_pipeline(const msl::Image& imag
   };
   auto pipeline = load();
   if (!pipeline) return std::move(pipeline).error().add_context(str("kernel \"", kernel, "\""));
-  return std::shared_ptr<const rt::Pipeline>(std::move(*pipeline));
+  return std::shared_ptr<rt::Pipeline>(std::move(*pipeline));
 }
 
 Status PreparedDispatch::prepare(const rt::Dispatch& dispatch, const rt::CommandList& list) {

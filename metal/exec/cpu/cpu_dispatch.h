@@ -24,9 +24,9 @@ class CpuPipeline : public rt::Pipeline {
 };
 
 // Makes an image's kernel executable; `target` is the key of the code this machine runs.
-Result<std::shared_ptr<const rt::Pipeline>> load_pipeline(const msl::Image& image,
-                                                          const std::string& kernel,
-                                                          const std::string& target);
+Result<std::shared_ptr<rt::Pipeline>> load_pipeline(const msl::Image& image,
+                                                    const std::string& kernel,
+                                                    const std::string& target);
 
 class PreparedDispatch {
  public:

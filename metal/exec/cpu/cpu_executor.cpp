@@ -55,8 +55,8 @@ class CpuExecutor : public rt::Executor {
   Result<std::shared_ptr<rt::Memory>> wrap(void* host, uint64_t size) override {
     return wrap_memory(host, size);
   }
-  Result<std::shared_ptr<const rt::Pipeline>> load(const msl::Image& image,
-                                                   const std::string& kernel) override {
+  Result<std::shared_ptr<rt::Pipeline>> load(const msl::Image& image,
+                                             const std::string& kernel) override {
     return load_pipeline(image, kernel, target_key_);
   }
   Status run(const rt::CommandList& list, rt::RunTimes& times) override {

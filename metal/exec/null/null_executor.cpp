@@ -96,13 +96,13 @@ class NullExecutor : public Executor {
     return std::shared_ptr<Memory>(std::make_shared<NullMemory>(host, size, nullptr));
   }
 
-  Result<std::shared_ptr<const Pipeline>> load(const msl::Image& image,
-                                               const std::string& kernel) override {
+  Result<std::shared_ptr<Pipeline>> load(const msl::Image& image,
+                                         const std::string& kernel) override {
     for (const msl::Kernel& candidate : image.kernels) {
       if (candidate.name != kernel) continue;
       auto pipeline = std::make_shared<Pipeline>();
       pipeline->kernel = candidate;
-      return std::shared_ptr<const Pipeline>(std::move(pipeline));
+      return std::shared_ptr<Pipeline>(std::move(pipeline));
     }
     return Error(ErrorCode::kFunctionNotFound, str("the image has no kernel '", kernel, "'"));
   }

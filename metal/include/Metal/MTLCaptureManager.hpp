@@ -32,7 +32,9 @@ class MLXN_METAL_API CaptureDescriptor : public NS::Copying<CaptureDescriptor> {
   void setOutputURL(const NS::URL* outputURL);
 };
 
-// No destination is supported yet: starting a capture fails with CaptureErrorNotSupported.
+// Captures go to a file that mlxn::metal::replay_capture runs again;
+// CaptureDestinationGPUTraceDocument only. The file is complete when the capture is stopped and all
+// command buffers committed during it have completed.
 class MLXN_METAL_API CaptureManager : public NS::Referencing<CaptureManager> {
  public:
   static CaptureManager* sharedCaptureManager();

@@ -84,6 +84,22 @@ MLXN_METAL_API CompilerDescription describe_compiler();
 // "dispatch name grid in group …", "barrier", "copy …", "fill …", "timestamp …"); empty on others.
 MLXN_METAL_API std::vector<std::string> take_recorded_commands(MTL::Device* device);
 
+// What came of running a capture again.
+struct ReplayReport {
+  uint64_t command_buffers = 0, dispatches = 0, barriers = 0, memories = 0;
+  uint64_t bytes_compared = 0;        // of the memories that the capture may have written
+  uint64_t mismatching_memories = 0;  // those that differ from what the capture saw
+  std::string first_mismatch;         // "memory 2 'sums' at byte 64: 3, expected 5"
+  uint64_t gpu_ns = 0;                // time on the device, all command buffers
+  std::vector<std::string> notes;     // why a capture cannot be replayed
+};
+// Runs the command buffers of a capture again, on any device, and compares the memories with those
+// at the end of the capture. True when all ran; differences are told by the report. A file that is
+// damaged or cut short gives an error. It holds kernels, which run with the rights of the process:
+// replay only captures of people you trust.
+MLXN_METAL_API bool replay_capture(MTL::Device* device, const char* path, ReplayReport* report,
+                                   NS::Error** error);
+
 // A library as bytes (source and options), for a file or to embed; autoreleased.
 MLXN_METAL_API NS::Data* serialize_library(const MTL::Library* library);
 // The reverse. Bytes of another form are refused. The caller owns the result.

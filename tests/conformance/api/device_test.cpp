@@ -80,29 +80,6 @@ TEST_F(DeviceTest, CallsOnNullReturnZero) {
   call_null(nullptr);
 }
 
-TEST_F(DeviceTest, CaptureIsRefusedWithTheDocumentedError) {
-  auto* manager = MTL::CaptureManager::sharedCaptureManager();
-  EXPECT_FALSE(manager->supportsDestination(MTL::CaptureDestinationGPUTraceDocument));
-  EXPECT_FALSE(manager->supportsDestination(MTL::CaptureDestinationDeveloperTools));
-  auto descriptor = TransferPtr(MTL::CaptureDescriptor::alloc()->init());
-  NS::Error* error = nullptr;
-  EXPECT_FALSE(manager->startCapture(descriptor.get(), &error));
-  EXPECT_EQ(error->code(), MTL::CaptureErrorInvalidDescriptor);
-  descriptor->setCaptureObject(device.get());
-  EXPECT_FALSE(manager->startCapture(descriptor.get(), &error));
-  EXPECT_EQ(error->code(), MTL::CaptureErrorNotSupported);
-  EXPECT_FALSE(manager->isCapturing());
-  auto scope = TransferPtr(manager->newCaptureScope(queue.get()));
-  scope->setLabel(string("step"));
-  EXPECT_EQ(scope->commandQueue(), queue.get());
-  EXPECT_EQ(scope->device(), device.get());
-  scope->beginScope();
-  scope->endScope();
-  manager->setDefaultCaptureScope(scope.get());
-  EXPECT_EQ(manager->defaultCaptureScope(), scope.get());
-  manager->setDefaultCaptureScope(nullptr);
-}
-
 TEST_F(DeviceTest, ResidencySetsCountFromCommit) {
   auto descriptor = TransferPtr(MTL::ResidencySetDescriptor::alloc()->init());
   descriptor->setLabel(string("weights"));
