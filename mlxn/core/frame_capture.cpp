@@ -15,6 +15,15 @@ constexpr const char* kScopeLabel = "mlx_native.frame";
 std::mutex g_latch_mutex;
 bool g_latched = false;
 
+// The descriptor is ours, so what is wrong with it can only be the path.
+ErrorCode code_of(const NS::Error* error) {
+  switch (error ? error->code() : NS::Integer{MTL::CaptureErrorNotSupported}) {
+    case MTL::CaptureErrorNotSupported: return ErrorCode::kUnsupported;
+    case MTL::CaptureErrorAlreadyCapturing: return ErrorCode::kInvalidState;
+    default: return ErrorCode::kIo;
+  }
+}
+
 }  // namespace
 
 FrameCapture::FrameCapture(NS::SharedPtr<MTL::CaptureScope> scope, std::string path)
@@ -40,7 +49,7 @@ Result<FrameCapture> FrameCapture::start(const Device& device, const std::string
   descriptor->setOutputURL(NS::URL::fileURLWithPath(ns_string(path)));
   NS::Error* error = nullptr;
   if (!manager->startCapture(descriptor.get(), &error)) {
-    return Error(ErrorCode::kUnsupported, str("frame capture to ", path, ": ", to_text(error)));
+    return Error(code_of(error), str("frame capture to ", path, ": ", to_text(error)));
   }
   scope->beginScope();
   return FrameCapture(std::move(scope), path);

@@ -12,7 +12,8 @@ namespace mlxn {
 // systems a .gputrace bundle; with our Metal a file that `mlxn replay` runs again.
 class FrameCapture {
  public:
-  // Starts a capture scoped to the device's queue.
+  // Starts a capture scoped to the device's queue. kUnsupported where the system does not capture,
+  // kInvalidState while another capture runs, kIo for a path that cannot be written.
   static Result<FrameCapture> start(const Device& device, const std::string& path);
   // For the first graph session of a context: when RuntimeOptions::capture_path is set and no
   // capture of this process has succeeded before. A failed attempt warns and leaves the chance.

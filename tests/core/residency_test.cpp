@@ -50,6 +50,15 @@ TEST_F(Residency, TheDecisionIsLoggedWhenAsked) {
   EXPECT_EQ(lines.count("residency false (switched off)"), 1u);
 }
 
+// Edge 22: residency is a hint. Without a Metal device no set can be made.
+TEST_F(Residency, AFailureToMakeTheSetIsAWarning) {
+  LogLines lines;
+  EXPECT_ERROR(kUnsupported, ResidencySet::create(nullptr, device.context()->counters));
+  const Context context(nullptr, {});
+  EXPECT_EQ(context.residency, nullptr);
+  EXPECT_EQ(lines.count("no residency set, going on without"), 1u);
+}
+
 TEST_F(Residency, PoolAllocationsAreMembersUntilTheyAreEvicted) {
   BufferPool pool(device);
   auto batch = pool.alloc_batch(std::vector<PoolRequest>(4, {Dtype::kU8, {1024}}));
