@@ -208,6 +208,13 @@ Status Capture::write_command(ByteWriter& out, const CommandList&, const Copy& c
     return {};
   }
   MLXN_ASSIGN(const uint64_t source, memory_number(copy.source, false));
+  const auto& times = memories_[source].unsure;
+  if (std::ranges::any_of(times, [&](const Range& range) {
+        return range.first < copy.source_offset + copy.size &&
+               copy.source_offset < range.first + range.second;
+      })) {
+    memories_[destination].unsure.emplace_back(copy.destination_offset, copy.size);
+  }
   out.number(static_cast<uint64_t>(CapturedCommand::kCopy));
   out.number(source);
   out.number(copy.source_offset);

@@ -92,6 +92,9 @@ class Replay {
   Status take_list(ByteReader fields);
   Status take_final(const CaptureReader::Head& head, CaptureReader& reader);
 
+  using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
+  Status compare(uint64_t number, const Ranges& unsure, CaptureReader& reader);
+
   Status encode(ByteReader& fields, std::string_view inline_bytes, ListEncoder& encoder);
   Status encode_dispatch(ByteReader& fields, std::string_view inline_bytes, ListEncoder& encoder);
   Status encode_binding(ByteReader& fields, std::string_view inline_bytes, ListEncoder& encoder);
@@ -309,13 +312,38 @@ Status Replay::encode_dispatch(ByteReader& fields, std::string_view inline_bytes
   return {};
 }
 
+// Compares a memory with the bulk that follows, but for the ranges given as offset and end.
+Status Replay::compare(uint64_t number, const Ranges& unsure, CaptureReader& reader) {
+  const auto* mine = static_cast<const std::byte*>(memories_[number].buffer->contents());
+  auto is_unsure = [&](uint64_t offset) {
+    return std::ranges::any_of(
+        unsure, [&](auto& range) { return offset >= range.first && offset < range.second; });
+  };
+  uint64_t at = 0;
+  bool same = true;
+  return reader.read_bulk([&](std::span<const std::byte> piece) -> Status {
+    const auto *begin = piece.data(), *end = begin + piece.size();
+    for (const auto* byte = begin; same && byte != end; ++byte) {
+      byte = std::mismatch(byte, end, mine + at + (byte - begin)).first;
+      if (byte == end) break;
+      const uint64_t offset = at + static_cast<uint64_t>(byte - begin);
+      if (is_unsure(offset)) continue;
+      same = false;
+      mismatch(str(title(number), " at byte ", offset, ": ", +static_cast<uint8_t>(mine[offset]),
+                   ", expected ", +static_cast<uint8_t>(*byte)));
+    }
+    at += piece.size();
+    return {};
+  });
+}
+
 Status Replay::take_final(const CaptureReader::Head& head, CaptureReader& reader) {
   ByteReader fields(head.fields);
   const uint64_t number = fields.number();
   const auto kind = static_cast<FinalKind>(fields.number());
   const uint64_t hash = fields.number();
   MLXN_ASSIGN(MTL::Buffer * buffer, memory_at(number));
-  std::vector<std::pair<uint64_t, uint64_t>> unsure;  // offset, end; in any order
+  Ranges unsure;
   for (uint64_t i = 0, n = fields.count(); i < n; ++i) {
     const uint64_t offset = fields.number(), size = fields.number();
     if (!span_fits(offset, size, buffer->length())) return damaged("a range of a memory");
@@ -325,32 +353,14 @@ Status Replay::take_final(const CaptureReader::Head& head, CaptureReader& reader
   if (!fields.good || kind > FinalKind::kHash || head.bulk_size != expected_size) {
     return damaged("the end of a memory");
   }
-  const auto* mine = static_cast<const std::byte*>(buffer->contents());
   report_.bytes_compared += buffer->length();
   if (kind == FinalKind::kHash) {
-    if (ByteHash::of(mine, buffer->length()) != hash) mismatch(str(title(number), " differs"));
+    if (ByteHash::of(buffer->contents(), buffer->length()) != hash) {
+      mismatch(str(title(number), " differs"));
+    }
     return reader.read_bulk();
   }
-  uint64_t at = 0;
-  bool same = true;
-  return reader.read_bulk([&](std::span<const std::byte> piece) -> Status {
-    const auto* end = piece.data() + piece.size();
-    for (const auto* byte = piece.data(); same && byte != end; ++byte) {
-      byte = std::mismatch(byte, end, mine + at + (byte - piece.data())).first;
-      if (byte == end) break;
-      const uint64_t offset = at + static_cast<uint64_t>(byte - piece.data());
-      if (std::ranges::any_of(unsure, [&](auto& range) {
-            return offset >= range.first && offset < range.second;
-          })) {
-        continue;
-      }
-      same = false;
-      mismatch(str(title(number), " at byte ", offset, ": ", +static_cast<uint8_t>(mine[offset]),
-                   ", expected ", +static_cast<uint8_t>(*byte)));
-    }
-    at += piece.size();
-    return {};
-  });
+  return compare(number, unsure, reader);
 }
 
 Status replay(MTL::Device* device, const char* path, ReplayReport& report) {

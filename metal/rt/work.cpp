@@ -22,8 +22,6 @@ std::string describe(const Life& life, const UsePlace& place) {
 
 }  // namespace
 
-Work::Work() = default;
-
 void Work::clear() {
   list.commands.clear();
   list.bindings.clear();

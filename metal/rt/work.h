@@ -23,7 +23,6 @@ struct UsePlace {
 // Reused through the queue, so that encoding into a warm one does not allocate.
 class Work {
  public:
-  Work();
   // Forgets everything but the storage.
   void clear();
   // For another command buffer.

@@ -473,7 +473,7 @@ TEST_F(CaptureTest, TimesAreNotCompared) {
   descriptor->setSampleCount(2);
   NS::Error* error = nullptr;
   auto samples = TransferPtr(device->newCounterSampleBuffer(descriptor.get(), &error));
-  auto times = buffer(64);
+  auto times = buffer(64), copied = buffer(64);
   ASSERT_TRUE(start(queue.get(), path()));
   auto* commands = queue->commandBuffer();
   encode(commands, 1);
@@ -481,6 +481,7 @@ TEST_F(CaptureTest, TimesAreNotCompared) {
   blit->sampleCountersInBuffer(samples.get(), 0, true);
   blit->sampleCountersInBuffer(samples.get(), 1, true);
   blit->resolveCounters(samples.get(), NS::Range(0, 2), times.get(), 16);
+  blit->copyFromBuffer(times.get(), 24, copied.get(), 0, 40);
   blit->endEncoding();
   EXPECT_EQ(finish(commands), "");
   manager()->stopCapture();
