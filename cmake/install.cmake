@@ -25,6 +25,8 @@ install(FILES ${PROJECT_BINARY_DIR}/mlxnConfig.cmake ${PROJECT_BINARY_DIR}/mlxnC
         DESTINATION ${package_dir} COMPONENT metal)
 install(FILES ${PROJECT_BINARY_DIR}/mlxn-metal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT metal)
+set_target_properties(mlxn PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS mlxn RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 if(TARGET mslc)
   install(TARGETS mslc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 endif()

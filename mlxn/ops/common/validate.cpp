@@ -10,7 +10,7 @@ Status check_present(std::string_view op, std::string_view name, const Buffer& b
 }
 
 Result<std::string> float_kernel_name(std::string_view op, Dtype dtype) {
-  if (info(dtype).is_float) return str(op, "_", to_string(dtype));
+  if (info(dtype).is_float) return std::string(op).append("_").append(to_string(dtype));
   return Error(ErrorCode::kDtypeMismatch,
                str(op, ": dtype ", to_string(dtype), ", expected f32, f16 or bf16"));
 }

@@ -1,0 +1,19 @@
+// The subcommands of `mlxn`. Each adds itself to the command line; when it is chosen, parsing sets
+// `run`, which returns the exit status.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace mlxn::cli {
+
+// Of every subcommand.
+inline constexpr int kGood = 0;
+inline constexpr int kBad = 1;       // it ran, and what it looked at is not in order
+inline constexpr int kWrongUse = 2;  // the command line is wrong
+
+using Run = std::function<int()>;
+void add_doctor(CLI::App& app, Run& run);
+void add_replay(CLI::App& app, Run& run);
+
+}  // namespace mlxn::cli

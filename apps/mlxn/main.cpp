@@ -1,0 +1,41 @@
+// mlxn, the command line.
+#define NS_PRIVATE_IMPLEMENTATION
+#define CA_PRIVATE_IMPLEMENTATION
+#define MTL_PRIVATE_IMPLEMENTATION
+#include <Metal/Metal.hpp>
+#include <cstdio>
+
+#include "apps/mlxn/commands.h"
+
+namespace mlxn::cli {
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "mlxn: Metal compute on any machine.\n\n"
+      "  mlxn doctor          is everything in order here?\n"
+      "  mlxn replay FILE     run a frame capture again and compare"};
+  app.footer(
+      "Exit status: 0 all is well, 1 something is not, 2 wrong command line.\n"
+      "Settings come from MLXN_* variables; `mlxn doctor` lists them.");
+  app.set_version_flag("--version", "mlxn " MLXN_VERSION);
+  app.require_subcommand(0, 1);  // at most one; none is told below, after unknown words
+  Run chosen;
+  add_doctor(app, chosen);
+  add_replay(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kGood : kWrongUse;  // --help and --version are such "errors" too
+  }
+  if (chosen) return chosen();
+  std::fprintf(stderr, "mlxn: no command given\n\n%s", app.help().c_str());
+  return kWrongUse;
+}
+
+}  // namespace
+}  // namespace mlxn::cli
+
+int main(int argc, char** argv) {
+  return mlxn::cli::run(argc, argv);
+}

@@ -1,0 +1,38 @@
+// Writes a frame capture of one small session to the path given: what `mlxn replay` reads.
+#include <cstdio>
+
+#include "mlxn/core/frame_capture.h"
+#include "mlxn/core/session.h"
+#include "mlxn/ops/builtin_kernels.h"
+#include "mlxn/ops/elementwise/elementwise.h"
+
+namespace mlxn {
+namespace {
+
+Status write(const char* path) {
+  MLXN_ASSIGN(Device device, Device::create());
+  KernelRegistry registry;
+  add_builtin_kernels(registry);
+  MLXN_ASSIGN(Buffer a, device.alloc(Dtype::kF32, {64}));
+  MLXN_ASSIGN(Buffer b, device.alloc(Dtype::kF32, {64}));
+  MLXN_ASSIGN(auto values, a.as_mut_slice<float>());
+  for (float& value : values) value = 1.5f;
+  MLXN_ASSIGN(FrameCapture capture, FrameCapture::start(device, path));
+  MLXN_ASSIGN(CommandEncoder encoder, device.command_encoder());
+  MLXN_TRY(elementwise_add(encoder, registry, a, a, b));
+  MLXN_TRY(encoder.memory_barrier());
+  MLXN_TRY(elementwise_mul(encoder, registry, b, b, a));
+  MLXN_TRY(encoder.commit_and_wait());
+  capture.end();
+  return {};
+}
+
+}  // namespace
+}  // namespace mlxn
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  mlxn::Status status = mlxn::write(argv[1]);
+  if (!status) std::fprintf(stderr, "%s\n", status.error().to_string().c_str());
+  return status ? 0 : 1;
+}
