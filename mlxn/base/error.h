@@ -39,6 +39,8 @@ class Error {
   ErrorCode code() const { return code_; }
   const std::string& message() const { return message_; }
   std::source_location where() const { return where_; }
+  // Whether the same call may succeed when tried again: true for failures of a command buffer.
+  bool is_transient() const { return code_ == ErrorCode::kExecutionFailed; }
 
   // Puts "context: " in front of the message. Returns *this so that it can be chained on return.
   Error& add_context(std::string_view context) {

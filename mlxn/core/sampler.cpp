@@ -59,9 +59,11 @@ std::unique_ptr<DispatchSampler> DispatchSampler::create(Context& context) {
   }
   std::unique_ptr<DispatchSampler> sampler(new DispatchSampler(context, std::move(timestamps)));
   std::string reason;
-  if (sampler->add_buffer(reason)) return sampler;
-  context.warn_once(Context::Warning::kSampleBuffer, str("sample buffer: ", reason, kWithout));
-  return nullptr;
+  if (!sampler->add_buffer(reason)) {
+    sampler->is_full_ = true;  // every dispatch of this command buffer counts as dropped
+    context.warn_once(Context::Warning::kSampleBuffer, str("sample buffer: ", reason, kWithout));
+  }
+  return sampler;
 }
 
 bool DispatchSampler::add_buffer(std::string& reason) {
