@@ -9,7 +9,7 @@ Result<std::unique_ptr<Executor>> create_cpu(const ExecutorOptions& options) {
   cpu::CpuOptions cpu_options = cpu::options_from_settings();
   if (options.worker_count != 0) cpu_options.workers = options.worker_count;
   cpu_options.dispatch_sampling = options.dispatch_sampling;
-  cpu_options.schedule_seed = options.schedule_seed;
+  if (options.schedule_seed != 0) cpu_options.schedule_seed = options.schedule_seed;
   return cpu::create_executor(cpu_options);
 }
 

@@ -13,7 +13,7 @@ namespace mlxn::rt {
 struct ExecutorOptions {
   uint32_t worker_count = 0;  // 0: the executor chooses
   bool dispatch_sampling = true;
-  uint64_t schedule_seed = 0;  // not 0: shuffle what runs between two barriers
+  uint64_t schedule_seed = 0;  // shuffles what runs between two barriers; 0: the setting
 };
 
 struct ExecutorEntry {

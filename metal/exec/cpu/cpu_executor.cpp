@@ -93,6 +93,7 @@ CpuOptions options_from_settings() {
   CpuOptions options;
   options.workers = clamped(Setting::kCpuWorkers, kMaxWorkers);
   options.spin_us = clamped(Setting::kCpuSpinUs, 1'000'000);
+  options.schedule_seed = static_cast<uint64_t>(setting_int(Setting::kScheduleSeed));
   options.target.cpu = setting_string(Setting::kCpuTarget);
   return options;
 }

@@ -20,9 +20,10 @@ struct DeviceOptions {
   bool dispatch_sampling = true;  // false: counters can be sampled at encoder boundaries only
   bool cache = true;              // keep compiled kernels on disk (always in memory)
   std::string cache_folder;       // empty: the setting `cache_dir`
-  // Not 0: the CPU executor runs the threadgroups and transfers between two barriers in a
+  // Makes the CPU executor run the threadgroups and transfers between two barriers in a
   // pseudo-random order, another one for each command buffer, so that a missing barrier shows as a
-  // wrong result. With one worker and one queue a seed gives the same order each time.
+  // wrong result. With one worker and one queue a seed gives the same order each time. 0: the
+  // setting `schedule_seed`, which is off unless set.
   uint64_t schedule_seed = 0;
   int forced_tier = -1;  // tier of the CPU executor for every kernel; -1: the compiler chooses
 };
