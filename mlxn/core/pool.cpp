@@ -34,12 +34,12 @@ Result<uint64_t> bytes_of(Dtype dtype, const Shape& shape) {
   return size_bytes(dtype, elements);
 }
 
-using MetalBuffer = NS::SharedPtr<MTL::Buffer>;
+using Memory = std::unique_ptr<Storage>;
 
 }  // namespace
 
-// What the pool and the memory it has handed out share. Storage::owner of that memory is the core,
-// which also tells whose memory it is.
+// What the pool and the memory it has handed out share. While memory is out, its Storage::owner is
+// the core, which also tells whose memory it is; the end of its last handle brings it back.
 class BufferPool::Core : public std::enable_shared_from_this<Core> {
  public:
   Core(std::shared_ptr<Context> context, const PoolOptions& options)
@@ -60,30 +60,24 @@ class BufferPool::Core : public std::enable_shared_from_this<Core> {
 
  private:
   struct Free {
-    MetalBuffer buffer;
+    Memory memory;
     uint64_t stamp;  // when it came back
   };
-  // Memory that was handed out. It comes back when the last reference to `storage` goes.
-  struct Lease {
-    Lease(std::shared_ptr<Core> core, MetalBuffer buffer, uint64_t bytes)
-        : storage(core->context_, std::move(buffer)), requested(bytes) {
-      storage.owner = std::move(core);
+  // Ends a hand-out.
+  struct Return {
+    uint64_t requested;
+    void operator()(Storage* storage) const {
+      const auto core = std::static_pointer_cast<Core>(std::move(storage->owner));
+      core->give_back(Memory(storage), requested);
     }
-    ~Lease() { static_cast<Core*>(storage.owner.get())->give_back(storage, requested); }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-
-    Storage storage;
-    const uint64_t requested;
   };
 
-  std::shared_ptr<Storage> lease(MetalBuffer buffer, uint64_t byte_len);
-  Result<MetalBuffer> allocate(uint64_t class_bytes);
-  Status reserve(uint64_t class_bytes, std::vector<MetalBuffer>& evicted);
-  void give_back(const Storage& storage, uint64_t requested);
-  void evict_oldest(std::vector<MetalBuffer>& evicted);
-  void evict_all(std::vector<MetalBuffer>& evicted);
-  void dismiss(const std::vector<MetalBuffer>& evicted);
+  Result<Memory> allocate(uint64_t class_bytes);
+  Status reserve(uint64_t class_bytes, std::vector<Memory>& evicted);
+  void unreserve(uint64_t class_bytes);
+  void count_hand_out(uint64_t class_bytes, uint64_t byte_len);
+  void give_back(Memory memory, uint64_t requested);
+  void evict_oldest(std::vector<Memory>& evicted);
 
   const std::shared_ptr<Context> context_;
   const PoolOptions options_;
@@ -98,82 +92,79 @@ class BufferPool::Core : public std::enable_shared_from_this<Core> {
 
 Result<std::shared_ptr<Storage>> BufferPool::Core::take(uint64_t byte_len) {
   MLXN_ASSIGN(const uint64_t class_bytes, size_class(byte_len));
-  MetalBuffer buffer;
+  Memory memory;
   {
     std::lock_guard lock(mutex_);
     if (auto& list = free_[class_index(class_bytes)]; !list.empty()) {
-      buffer = std::move(list.back().buffer);
+      memory = std::move(list.back().memory);
       list.pop_back();
       --stats_.free_count;
       stats_.free_bytes -= class_bytes;
       ++stats_.hits;
-      ++stats_.in_use_count;
-      stats_.in_use_bytes += class_bytes;
-      stats_.requested_bytes += byte_len;
+      count_hand_out(class_bytes, byte_len);
     }
   }
-  if (!buffer) {
-    MLXN_ASSIGN(buffer, allocate(class_bytes));
+  if (!memory) {
+    MLXN_ASSIGN(memory, allocate(class_bytes));
     std::lock_guard lock(mutex_);
     ++stats_.misses;
-    ++stats_.in_use_count;
-    stats_.in_use_bytes += class_bytes;
-    stats_.requested_bytes += byte_len;
+    count_hand_out(class_bytes, byte_len);
   } else if (options_.zero_recycled || options_.poison_recycled) {
-    std::memset(buffer->contents(), options_.zero_recycled ? 0 : kPoison, class_bytes);
+    std::memset(memory->host, options_.zero_recycled ? 0 : kPoison, class_bytes);
   }
-  return lease(std::move(buffer), byte_len);
+  memory->owner = shared_from_this();
+  return std::shared_ptr<Storage>(memory.release(), Return{byte_len});
 }
 
-std::shared_ptr<Storage> BufferPool::Core::lease(MetalBuffer buffer, uint64_t byte_len) {
-  auto whole = std::make_shared<Lease>(shared_from_this(), std::move(buffer), byte_len);
-  Storage* storage = &whole->storage;
-  return {std::move(whole), storage};
+void BufferPool::Core::count_hand_out(uint64_t class_bytes, uint64_t byte_len) {
+  ++stats_.in_use_count;
+  stats_.in_use_bytes += class_bytes;
+  stats_.requested_bytes += byte_len;
 }
 
 // New memory, zeroed and staged for residency.
-Result<MetalBuffer> BufferPool::Core::allocate(uint64_t class_bytes) {
-  std::vector<MetalBuffer> evicted;
+Result<Memory> BufferPool::Core::allocate(uint64_t class_bytes) {
+  const uint64_t most = context_->limits.max_buffer_length;
+  if (class_bytes > most) {
+    return Error(ErrorCode::kOutOfMemory,
+                 str("pool: buffer of ", class_bytes, " bytes, expected at most ", most));
+  }
+  std::vector<Memory> evicted;  // goes outside the lock: that takes time
   Status reserved;
   {
     std::lock_guard lock(mutex_);
     reserved = reserve(class_bytes, evicted);
   }
-  dismiss(evicted);
   if (!reserved) return std::move(reserved).error();
+  evicted.clear();
 
   const auto new_buffer = [&] {
     return NS::TransferPtr(
         context_->device->newBuffer(class_bytes, MTL::ResourceStorageModeShared));
   };
-  const bool fits = class_bytes <= context_->limits.max_buffer_length;
-  MetalBuffer buffer = fits ? new_buffer() : MetalBuffer();
-  if (fits && !buffer && stats().free_count != 0) {  // the system may take back what is unused
+  auto buffer = new_buffer();
+  if (!buffer && stats().free_count != 0) {  // the system may take back what is unused
     clear();
     buffer = new_buffer();
   }
   if (!buffer || !buffer->contents()) {
     std::lock_guard lock(mutex_);
-    owned_bytes_ -= class_bytes;
-    --owned_buffers_;
+    unreserve(class_bytes);
     return Error(ErrorCode::kOutOfMemory,
-                 fits ? str("pool: the device has no ", class_bytes, " bytes left")
-                      : str("pool: buffer of ", class_bytes, " bytes, expected at most ",
-                            context_->limits.max_buffer_length));
+                 str("pool: the device has no ", class_bytes, " bytes left"));
   }
-  std::memset(buffer->contents(), 0, class_bytes);
-  if (context_->residency) {
-    context_->residency->add(buffer.get());
-    if (context_->options.log_residency) {
-      log(LogLevel::kWarning, str("pool: ", class_bytes, " bytes at ", buffer->contents(),
-                                  " made resident, member ", context_->residency->size()));
-    }
+  auto memory = std::make_unique<Storage>(context_, std::move(buffer));
+  std::memset(memory->host, 0, class_bytes);
+  memory->make_resident();
+  if (memory->resident && context_->options.log_residency) {
+    log(LogLevel::kWarning, str("pool: ", class_bytes, " bytes at ", memory->host,
+                                " made resident, member ", context_->residency->size()));
   }
-  return buffer;
+  return memory;
 }
 
 // Counts the new memory against the limits, after giving up free memory where that helps.
-Status BufferPool::Core::reserve(uint64_t class_bytes, std::vector<MetalBuffer>& evicted) {
+Status BufferPool::Core::reserve(uint64_t class_bytes, std::vector<Memory>& evicted) {
   const auto exceeds = [&] {
     return class_bytes > options_.max_bytes || owned_bytes_ > options_.max_bytes - class_bytes ||
            owned_buffers_ >= options_.max_buffers;
@@ -190,55 +181,38 @@ Status BufferPool::Core::reserve(uint64_t class_bytes, std::vector<MetalBuffer>&
   return {};
 }
 
-void BufferPool::Core::give_back(const Storage& storage, uint64_t requested) {
-  std::vector<MetalBuffer> evicted;
-  {
-    std::lock_guard lock(mutex_);
-    --stats_.in_use_count;
-    stats_.in_use_bytes -= storage.length;
-    stats_.requested_bytes -= requested;
-    ++stats_.free_count;
-    stats_.free_bytes += storage.length;
-    free_[class_index(storage.length)].push_back({storage.buffer, ++clock_});
-    const uint64_t limit = is_closed_ ? 0 : options_.max_free_bytes;
-    while (stats_.free_bytes > limit) evict_oldest(evicted);
-  }
-  dismiss(evicted);
+void BufferPool::Core::unreserve(uint64_t class_bytes) {
+  owned_bytes_ -= class_bytes;
+  --owned_buffers_;
 }
 
-void BufferPool::Core::evict_oldest(std::vector<MetalBuffer>& evicted) {
+void BufferPool::Core::give_back(Memory memory, uint64_t requested) {
+  std::vector<Memory> evicted;
+  std::lock_guard lock(mutex_);
+  const uint64_t class_bytes = memory->length;
+  --stats_.in_use_count;
+  stats_.in_use_bytes -= class_bytes;
+  stats_.requested_bytes -= requested;
+  ++stats_.free_count;
+  stats_.free_bytes += class_bytes;
+  free_[class_index(class_bytes)].push_back({std::move(memory), ++clock_});
+  const uint64_t limit = is_closed_ ? 0 : options_.max_free_bytes;
+  while (stats_.free_bytes > limit) evict_oldest(evicted);
+}
+
+void BufferPool::Core::evict_oldest(std::vector<Memory>& evicted) {
   std::vector<Free>* oldest = nullptr;
   for (auto& list : free_) {
     if (!list.empty() && (!oldest || list.front().stamp < oldest->front().stamp)) oldest = &list;
   }
   if (!oldest) return;
-  const uint64_t bytes = oldest->front().buffer->length();
-  evicted.push_back(std::move(oldest->front().buffer));
+  const uint64_t bytes = oldest->front().memory->length;
+  evicted.push_back(std::move(oldest->front().memory));
   oldest->erase(oldest->begin());
   --stats_.free_count;
   stats_.free_bytes -= bytes;
   ++stats_.evictions;
-  owned_bytes_ -= bytes;
-  --owned_buffers_;
-}
-
-void BufferPool::Core::evict_all(std::vector<MetalBuffer>& evicted) {
-  for (auto& list : free_) {
-    for (Free& item : list) {
-      owned_bytes_ -= item.buffer->length();
-      evicted.push_back(std::move(item.buffer));
-    }
-    list.clear();
-  }
-  owned_buffers_ -= stats_.free_count;
-  stats_.evictions += stats_.free_count;
-  stats_.free_count = stats_.free_bytes = 0;
-}
-
-// Outside the lock: giving memory back to the system takes time.
-void BufferPool::Core::dismiss(const std::vector<MetalBuffer>& evicted) {
-  if (!context_->residency) return;
-  for (const MetalBuffer& buffer : evicted) context_->residency->remove(buffer.get());
+  unreserve(bytes);
 }
 
 void BufferPool::Core::hold(std::shared_ptr<Storage> storage) {
@@ -253,12 +227,17 @@ void BufferPool::Core::drop_held() {
 }
 
 void BufferPool::Core::clear() {
-  std::vector<MetalBuffer> evicted;
-  {
-    std::lock_guard lock(mutex_);
-    evict_all(evicted);
+  std::vector<Memory> evicted;
+  std::lock_guard lock(mutex_);
+  for (auto& list : free_) {
+    for (Free& item : list) {
+      unreserve(item.memory->length);
+      evicted.push_back(std::move(item.memory));
+    }
+    list.clear();
   }
-  dismiss(evicted);
+  stats_.evictions += stats_.free_count;
+  stats_.free_count = stats_.free_bytes = 0;
 }
 
 void BufferPool::Core::close() {
@@ -341,8 +320,7 @@ Status BufferPool::register_existing(const Buffer& buffer) {
                  str("registering ", buffer.to_string(), " of device ", storage.context->id,
                      ", expected one of device ", core_->context()->id));
   }
-  if (storage.owner == core_) return {};  // resident already
-  static std::mutex mutex;                // one storage, several pools
+  static std::mutex mutex;  // one storage, several pools
   std::lock_guard lock(mutex);
   storage.make_resident();
   return {};
