@@ -1,14 +1,28 @@
-# `cmake --install`: libraries, headers, find_package(mlxn) with mlxn::metal, and mlxn-metal.pc.
+# `cmake --install`: libraries, headers, find_package(mlxn) with mlxn::metal (Metal's interface),
+# mlxn::core and mlxn::ops (the engine), and mlxn-metal.pc.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mlxn)
 set_target_properties(mlxn_metal PROPERTIES EXPORT_NAME metal VERSION ${PROJECT_VERSION}
                                             SOVERSION ${PROJECT_VERSION_MAJOR})
+set_target_properties(mlxn_base PROPERTIES EXPORT_NAME base VERSION ${PROJECT_VERSION}
+                                           SOVERSION ${PROJECT_VERSION_MAJOR})
+set_target_properties(mlxn_core PROPERTIES EXPORT_NAME core)
+set_target_properties(mlxn_ops PROPERTIES EXPORT_NAME ops)
+set_target_properties(mlxn_metal mlxn_msl PROPERTIES INSTALL_RPATH "$ORIGIN")
 add_library(mlxn::metal ALIAS mlxn_metal)
+add_library(mlxn::core ALIAS mlxn_core)
+add_library(mlxn::ops ALIAS mlxn_ops)
 
-install(TARGETS mlxn_metal EXPORT mlxn_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-                                               COMPONENT metal NAMELINK_COMPONENT metal)
+install(TARGETS mlxn_base mlxn_metal mlxn_core mlxn_ops EXPORT mlxn_targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT metal NAMELINK_COMPONENT metal
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT metal)
 install(TARGETS mlxn_msl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT metal)
+# What is only for the library itself stays at home.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/mlxn/base ${PROJECT_SOURCE_DIR}/mlxn/core ${PROJECT_SOURCE_DIR}/mlxn/ops
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mlxn COMPONENT metal
+        FILES_MATCHING PATTERN "*.h" PATTERN "ops/common" EXCLUDE
+        REGEX "/(context|metal_util|sampler|storage|submission)\\.h$" EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/metal/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT metal)
 install(EXPORT mlxn_targets FILE mlxn_targets.cmake NAMESPACE mlxn:: DESTINATION ${package_dir}

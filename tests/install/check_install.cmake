@@ -15,10 +15,11 @@ file(RENAME ${WORK}/prefix ${prefix})
 
 message("== find_package")
 step(${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK}/cmake -DCMAKE_PREFIX_PATH=${prefix}
-     -DCMAKE_CXX_COMPILER=${CXX})
+     -DCMAKE_CXX_COMPILER=${CXX} -DEXAMPLE=${EXAMPLE})
 step(${CMAKE_COMMAND} --build ${WORK}/cmake)
 set(ENV{MLXN_CACHE_DIR} ${WORK}/cache)
 step(${WORK}/cmake/outside)
+step(${WORK}/cmake/session)
 
 message("== pkg-config")
 set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
