@@ -299,13 +299,16 @@ TEST_F(Pool, ClearLeavesWhatIsInUse) {
 }
 
 TEST_F(Pool, BuffersOutliveThePool) {
-  Buffer kept;
+  Buffer kept, other;
   {
     BufferPool pool(device);
     kept = bytes(pool, 1024);
+    other = bytes(pool, 1024);
     bytes(pool, 64);
   }
-  EXPECT_EQ(members(), 1u) << "free memory went with the pool";
+  EXPECT_EQ(members(), 2u) << "free memory went with the pool";
+  other = Buffer();
+  EXPECT_EQ(members(), 1u) << "nobody can use it again, so it goes at once";
   std::ranges::fill(*kept.as_mut_slice<std::byte>(), std::byte{9});
   EXPECT_EQ(kept.as_slice<std::byte>()->back(), std::byte{9});
   std::weak_ptr<Storage> storage = kept.storage();
