@@ -3,11 +3,14 @@
 // next to nothing.
 #include <benchmark/benchmark.h>
 
+#ifdef MLXN_BENCH_OPENCL
+#include <CL/cl.h>
+#endif
+
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "mlxn/base/settings.h"
 #include "mlxn/core/encoder.h"
 #include "mlxn/core/graph.h"
 #include "mlxn/core/kernel_registry.h"
@@ -185,15 +188,6 @@ void command_buffer_round_trip(benchmark::State& state) {
   }
 }
 
-void command_buffer_with_one_dispatch(benchmark::State& state) {
-  Setup setup;
-  for (auto _ : state) {
-    CommandEncoder encoder = *setup.device.command_encoder();
-    if (failed(state, setup.dispatch(encoder, 0, false))) return;
-    if (failed(state, encoder.commit_and_wait())) return;
-  }
-}
-
 // Many empty command buffers in flight, one wait.
 void command_buffer_asynchronous(benchmark::State& state) {
   Setup setup;
@@ -249,6 +243,76 @@ void device_allocation(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(setup.device.alloc(Dtype::kF32, {1024}));
 }
 
+#ifdef MLXN_BENCH_OPENCL
+// The peer: the same kernel, arguments and numbers of dispatches through PoCL's in-order queue.
+class OpenCl {
+ public:
+  OpenCl() {
+    static constexpr const char* kText = R"(
+struct Args { uint count, a, b, c; };
+kernel void tiny(global const float* a, global const float* b, global float* out,
+                 struct Args args) {
+  size_t i = get_global_id(0);
+  if (i < args.count) out[i] = a[i] + b[i];
+})";
+    cl_platform_id platform = nullptr;
+    cl_device_id device = nullptr;
+    const char* text = kText;
+    if (clGetPlatformIDs(1, &platform, nullptr) != CL_SUCCESS ||
+        clGetDeviceIDs(platform, CL_DEVICE_TYPE_CPU, 1, &device, nullptr) != CL_SUCCESS) {
+      return;
+    }
+    context_ = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+    queue_ = clCreateCommandQueue(context_, device, 0, nullptr);
+    program_ = clCreateProgramWithSource(context_, 1, &text, nullptr, nullptr);
+    if (clBuildProgram(program_, 1, &device, "", nullptr, nullptr) != CL_SUCCESS) return;
+    kernel_ = clCreateKernel(program_, "tiny", nullptr);
+    for (cl_mem& buffer : buffers_) {
+      buffer = clCreateBuffer(context_, CL_MEM_READ_WRITE, 256, nullptr, nullptr);
+    }
+  }
+  ~OpenCl() {
+    for (cl_mem buffer : buffers_) {
+      if (buffer) clReleaseMemObject(buffer);
+    }
+    if (kernel_) clReleaseKernel(kernel_);
+    if (program_) clReleaseProgram(program_);
+    if (queue_) clReleaseCommandQueue(queue_);
+    if (context_) clReleaseContext(context_);
+  }
+  OpenCl(const OpenCl&) = delete;
+  OpenCl& operator=(const OpenCl&) = delete;
+
+  bool dispatch() {
+    const Args args;
+    const size_t one = 1;
+    for (cl_uint i = 0; i < 3; ++i) clSetKernelArg(kernel_, i, sizeof(cl_mem), &buffers_[i]);
+    clSetKernelArg(kernel_, 3, sizeof(args), &args);
+    return clEnqueueNDRangeKernel(queue_, kernel_, 1, nullptr, &one, &one, 0, nullptr, nullptr) ==
+           CL_SUCCESS;
+  }
+  bool finish() { return clFinish(queue_) == CL_SUCCESS; }
+
+ private:
+  cl_context context_ = nullptr;
+  cl_command_queue queue_ = nullptr;
+  cl_program program_ = nullptr;
+  cl_kernel kernel_ = nullptr;
+  cl_mem buffers_[3] = {};
+};
+
+void pocl_dispatch_end_to_end(benchmark::State& state) {
+  OpenCl opencl;
+  for (auto _ : state) {
+    bool right = true;
+    for (int i = 0; i < state.range(0) && right; ++i) right = opencl.dispatch();
+    if (!right || !opencl.finish()) return state.SkipWithError("OpenCL failed");
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(pocl_dispatch_end_to_end)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->UseRealTime();
+#endif
+
 BENCHMARK(encode_plain);
 BENCHMARK(encode_plain_unretained);
 BENCHMARK(encode_tracked_gate_off);
@@ -260,10 +324,9 @@ BENCHMARK(barrier);
 BENCHMARK(hazard_check)->Arg(10)->Arg(100)->Arg(1000)->Arg(10000);
 BENCHMARK(hazard_add)->Arg(12)->Arg(102)->Arg(1002)->Arg(10002);
 BENCHMARK(command_buffer_round_trip)->UseRealTime();
-BENCHMARK(command_buffer_with_one_dispatch)->UseRealTime();
 BENCHMARK(command_buffer_asynchronous)->UseRealTime();
 BENCHMARK(session_stage)->UseRealTime();
-BENCHMARK(dispatch_end_to_end)->Arg(10)->Arg(100)->Arg(1000)->Arg(5000)->UseRealTime();
+BENCHMARK(dispatch_end_to_end)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Arg(5000)->UseRealTime();
 BENCHMARK(pool_hit);
 BENCHMARK(device_allocation);
 

@@ -7,44 +7,49 @@
 #include "mlxn/base/strings.h"
 
 namespace mlxn::rt {
-namespace {
-
-bool holds(const ResidencySetObject::List& list, const AllocationObject* allocation) {
-  return std::any_of(list.begin(), list.end(), [&](auto& one) { return one.get() == allocation; });
-}
-
-}  // namespace
 
 void ResidencySetObject::add(AllocationObject* allocation) {
   std::lock_guard lock(mutex_);
-  if (!holds(pending_, allocation)) pending_.emplace_back(allocation);
+  if (pending_.try_emplace(allocation, Ref(allocation)).second) changed_.push_back(allocation);
 }
 
 void ResidencySetObject::remove(AllocationObject* allocation) {
+  Members::node_type old;  // released outside the lock
   std::lock_guard lock(mutex_);
-  std::erase_if(pending_, [&](auto& one) { return one.get() == allocation; });
+  old = pending_.extract(allocation);
+  if (old) changed_.push_back(allocation);
 }
 
 void ResidencySetObject::remove_all() {
+  Members old;
   std::lock_guard lock(mutex_);
-  pending_.clear();
+  for (const auto& [allocation, reference] : pending_) changed_.push_back(allocation);
+  old.swap(pending_);
 }
 
 void ResidencySetObject::commit() {
-  List old;  // released outside the lock
+  std::vector<Members::node_type> old;
   std::lock_guard lock(mutex_);
-  old = std::move(committed_);
-  committed_ = pending_;
+  for (const AllocationObject* allocation : changed_) {
+    if (auto member = pending_.find(allocation); member != pending_.end()) {
+      committed_.insert(*member);
+    } else if (auto gone = committed_.extract(allocation)) {
+      old.push_back(std::move(gone));
+    }
+  }
+  changed_.clear();
 }
 
 ResidencySetObject::List ResidencySetObject::committed() const {
   std::lock_guard lock(mutex_);
-  return committed_;
+  List out;
+  for (const auto& [allocation, reference] : committed_) out.push_back(reference);
+  return out;
 }
 
 bool ResidencySetObject::contains(const AllocationObject* allocation) const {
   std::lock_guard lock(mutex_);
-  return holds(pending_, allocation);
+  return pending_.contains(allocation);
 }
 
 void ResidencyList::add(const char* call, const MTL::ResidencySet* const sets[],

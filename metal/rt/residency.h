@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "metal/rt/device.h"
@@ -39,8 +40,12 @@ class ResidencySetObject : public Object {
   Label label;
 
  private:
+  using Members = std::unordered_map<const AllocationObject*, Ref<AllocationObject>>;
+
   mutable std::mutex mutex_;
-  List pending_, committed_;
+  Members pending_, committed_;
+  // Added or removed since the last commit, so that it costs what changed and not what is there.
+  std::vector<const AllocationObject*> changed_;
 };
 
 // The sets attached to a queue or command buffer.

@@ -32,7 +32,7 @@ struct RegistryStats {
   uint64_t sources = 0;      // registered names
   uint64_t pipelines = 0;    // in memory now
   uint64_t memory_hits = 0;  // requests answered from memory
-  uint64_t compiled = 0;     // requests that built a pipeline
+  uint64_t compiled = 0;     // requests that built a pipeline; compile_stats says from what
   uint64_t failed = 0;
 };
 

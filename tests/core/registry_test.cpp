@@ -1,9 +1,14 @@
 // KernelRegistry: what is compiled when, what is found under which name, what is forgotten.
 #include "mlxn/core/kernel_registry.h"
 
+#include <unistd.h>
+
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
+#include "mlxn/base/strings.h"
+#include "mlxn/core/compile_stats.h"
 #include "tests/core/registry_kernels.h"
 
 namespace mlxn::test {
@@ -378,6 +383,31 @@ TEST(KernelRegistry, MayDieBeforeItsPipelines) {
     pipeline = registry.get_pipeline("one", device);
   }
   EXPECT_EQ(result_of(device, pipeline), 1);
+}
+
+TEST(KernelRegistry, CompileStatsTellWhereKernelsCameFrom) {
+  const auto folder =
+      std::filesystem::path(testing::TempDir()) / str("mlxn-compile-stats-", getpid());
+  std::filesystem::remove_all(folder);
+  const auto stats_of_a_new_device = [&] {
+    metal::DeviceOptions options;
+    options.executor = "cpu";
+    options.cache_folder = folder.string();
+    NS::Error* error = nullptr;
+    auto metal = NS::TransferPtr(metal::create_device(options, &error));
+    const Device device = *Device::wrap(metal.get(), {});
+    KernelRegistry registry;
+    registry.register_library("core_test", kKernelSource);
+    EXPECT_OK(registry.get_pipeline("add", device));
+    return compile_stats(device);
+  };
+  const CompileStats cold = stats_of_a_new_device(), warm = stats_of_a_new_device();
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(cold.known);
+  EXPECT_GT(cold.compiled, 0u);
+  EXPECT_EQ(cold.from_disk, 0u);
+  EXPECT_EQ(warm.compiled, 0u);
+  EXPECT_EQ(warm.from_disk, cold.compiled);
 }
 
 }  // namespace
