@@ -246,7 +246,7 @@ SettingOrigin setting_origin(Setting id) {
   return values().get(id).origin;
 }
 
-Status set_setting(Setting id, std::string value) {
+Status set_setting(Setting id, const std::string& value) {
   const SettingInfo& info = info_of(id);
   std::optional<std::string> text = normalize(info.type, value);
   if (!text) {
@@ -257,8 +257,9 @@ Status set_setting(Setting id, std::string value) {
   return {};
 }
 
-ScopedSetting::ScopedSetting(Setting id, std::string value) : id_(id), old_(values().get(id)) {
-  status_ = set_setting(id, std::move(value));
+ScopedSetting::ScopedSetting(Setting id, const std::string& value)
+    : id_(id), old_(values().get(id)) {
+  status_ = set_setting(id, value);
 }
 
 ScopedSetting::~ScopedSetting() {

@@ -94,7 +94,7 @@ bool setting_bool(Setting id);
 SettingOrigin setting_origin(Setting id);
 
 // Replaces a value for the rest of the process. Fails with kInvalidArgument when it does not parse.
-Status set_setting(Setting id, std::string value);
+Status set_setting(Setting id, const std::string& value);
 
 // Where files of this user go when a setting does not say: $XDG_CACHE_HOME, else ~/.cache, else
 // empty.
@@ -103,7 +103,7 @@ std::string user_cache_folder();
 // Replaces a value until the end of a scope; for tests.
 class ScopedSetting {
  public:
-  ScopedSetting(Setting id, std::string value);
+  ScopedSetting(Setting id, const std::string& value);
   ~ScopedSetting();
   ScopedSetting(const ScopedSetting&) = delete;
   ScopedSetting& operator=(const ScopedSetting&) = delete;
