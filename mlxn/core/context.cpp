@@ -2,6 +2,7 @@
 
 #include "mlxn/base/log.h"
 #include "mlxn/base/strings.h"
+#include "mlxn/core/metal_util.h"
 
 namespace mlxn {
 namespace {
@@ -28,6 +29,8 @@ Context::Context(MTL::Device* metal_device, RuntimeOptions runtime_options)
       options(std::move(runtime_options)),
       id(g_next_context.fetch_add(1, std::memory_order_relaxed)),
       limits(limits_of(metal_device)) {
+  AutoreleaseScope scope;
+  profile.set_device(id, to_text(metal_device->name()));
   std::string reason = "switched off";
   if (options.residency) {
     auto set = ResidencySet::create(metal_device, counters);
@@ -73,6 +76,15 @@ Status Context::synchronize() {
   Error error = std::move(unseen_error_->second);
   unseen_error_.reset();
   return error;
+}
+
+Queue::Queue(std::shared_ptr<Context> owner, NS::SharedPtr<MTL::CommandQueue> queue)
+    : context(std::move(owner)), metal(std::move(queue)) {
+  if (context->residency) context->residency->attach(metal.get());
+}
+
+Queue::~Queue() {
+  if (context->residency) context->residency->detach(metal.get());
 }
 
 }  // namespace mlxn

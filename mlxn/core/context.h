@@ -51,4 +51,16 @@ class Context {
   std::optional<std::pair<uint64_t, Error>> unseen_error_;  // of this submission
 };
 
+// A command queue with the context's residency set attached as long as it lives.
+class Queue {
+ public:
+  Queue(std::shared_ptr<Context> context, NS::SharedPtr<MTL::CommandQueue> queue);
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  const std::shared_ptr<Context> context;
+  const NS::SharedPtr<MTL::CommandQueue> metal;
+};
+
 }  // namespace mlxn

@@ -67,7 +67,7 @@ Result<std::shared_ptr<Storage>> allocate(const std::shared_ptr<Context>& contex
 
 }  // namespace
 
-Device::Device(std::shared_ptr<Context> context, NS::SharedPtr<MTL::CommandQueue> queue)
+Device::Device(std::shared_ptr<Context> context, std::shared_ptr<Queue> queue)
     : context_(std::move(context)), queue_(std::move(queue)) {}
 
 Result<Device> Device::create(RuntimeOptions options) {
@@ -82,14 +82,13 @@ Result<Device> Device::wrap(MTL::Device* device, RuntimeOptions options) {
   if (!device) return Error(ErrorCode::kDeviceNotFound, "null, expected a Metal GPU device");
   AutoreleaseScope scope;
   auto context = std::make_shared<Context>(device, std::move(options));
-  return Device(std::move(context), {}).with_new_queue();
+  return Device(std::move(context), nullptr).with_new_queue();
 }
 
 Result<Device> Device::with_new_queue() const {
   auto queue = NS::TransferPtr(context_->device->newCommandQueue());
   if (!queue) return Error(ErrorCode::kOutOfMemory, "the device gave no command queue");
-  if (context_->residency) context_->residency->attach(queue.get());
-  return Device(context_, std::move(queue));
+  return Device(context_, std::make_shared<Queue>(context_, std::move(queue)));
 }
 
 std::string Device::name() const {
@@ -113,7 +112,7 @@ MTL::Device* Device::metal_device() const {
   return context_->device.get();
 }
 MTL::CommandQueue* Device::metal_queue() const {
-  return queue_.get();
+  return queue_->metal.get();
 }
 Counters Device::counters() const {
   return context_->counters.snapshot();
@@ -136,7 +135,7 @@ Result<Buffer> Device::alloc(Dtype dtype, Shape shape, StorageMode mode) const {
   if (std::byte* bytes = buffer.contents()) {
     std::memset(bytes, 0, buffer.byte_len());
   } else {
-    MLXN_TRY(run_blit(queue_.get(), "zero-fill", [&](MTL::BlitCommandEncoder* blit) {
+    MLXN_TRY(run_blit(metal_queue(), "zero-fill", [&](MTL::BlitCommandEncoder* blit) {
       blit->fillBuffer(buffer.metal_buffer(), NS::Range::Make(0, buffer.byte_len()), 0);
     }));
   }
@@ -219,7 +218,7 @@ Status Device::upload(std::span<const std::byte> bytes, const Buffer& buffer) co
   }
   MLXN_ASSIGN(auto staging, allocate(context_, bytes.size(), StorageMode::kShared));
   std::memcpy(staging->host, bytes.data(), bytes.size());
-  return run_blit(queue_.get(), "upload", [&](MTL::BlitCommandEncoder* blit) {
+  return run_blit(metal_queue(), "upload", [&](MTL::BlitCommandEncoder* blit) {
     blit->copyFromBuffer(staging->buffer.get(), 0, buffer.metal_buffer(), buffer.byte_offset(),
                          bytes.size());
   });
@@ -232,7 +231,7 @@ Status Device::download(const Buffer& buffer, std::span<std::byte> bytes) const 
     return {};
   }
   MLXN_ASSIGN(auto staging, allocate(context_, bytes.size(), StorageMode::kShared));
-  MLXN_TRY(run_blit(queue_.get(), "download", [&](MTL::BlitCommandEncoder* blit) {
+  MLXN_TRY(run_blit(metal_queue(), "download", [&](MTL::BlitCommandEncoder* blit) {
     blit->copyFromBuffer(buffer.metal_buffer(), buffer.byte_offset(), staging->buffer.get(), 0,
                          bytes.size());
   }));

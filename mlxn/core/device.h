@@ -20,6 +20,7 @@ class CommandEncoder;
 class Context;
 class EncoderSession;
 class GraphSession;
+class Queue;
 struct GraphSessionOptions;
 
 struct DeviceLimits {
@@ -87,12 +88,14 @@ class Device {
   std::string to_string() const;  // "Device(name)"
 
   // For the other parts of the library.
-  Device(std::shared_ptr<Context> context, NS::SharedPtr<MTL::CommandQueue> queue);
   const std::shared_ptr<Context>& context() const { return context_; }
+  const std::shared_ptr<Queue>& queue() const { return queue_; }
 
  private:
+  Device(std::shared_ptr<Context> context, std::shared_ptr<Queue> queue);
+
   std::shared_ptr<Context> context_;
-  NS::SharedPtr<MTL::CommandQueue> queue_;
+  std::shared_ptr<Queue> queue_;
 };
 
 }  // namespace mlxn

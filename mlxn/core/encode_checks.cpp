@@ -33,6 +33,9 @@ Status ComputeEncoder::check(const Dispatch& dispatch) const {
   if (!dispatch.pipeline) {
     return wrong(dispatch, ErrorCode::kInvalidArgument, "no pipeline");
   }
+  if (dispatch.pipeline.state()->device != context_->device.get()) {
+    return wrong(dispatch, ErrorCode::kInvalidArgument, "the pipeline belongs to another device");
+  }
   const MTL::Size grid = dispatch.grid, group = dispatch.threadgroup;
   const bool threads = dispatch.kind == DispatchKind::kThreads;
   const uint64_t most = dispatch.pipeline.max_threads();
@@ -112,7 +115,7 @@ Status ComputeEncoder::check_threadgroup_memory(const Dispatch& dispatch) const 
                        ", expected at least 1 byte and an index below ", kMaxBufferSlots));
     }
     set |= 1u << memory.index;
-    if (memory.bytes > most || (total += memory.bytes) > most) {
+    if (memory.bytes > most || (total += threadgroup_bytes(memory.bytes)) > most) {
       return wrong(dispatch, ErrorCode::kInvalidArgument,
                    str("threadgroup memory of more than ", most, " bytes"));
     }

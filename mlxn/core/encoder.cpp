@@ -46,8 +46,7 @@ ComputeEncoder::ComputeEncoder(Device device)
 }
 
 void ComputeEncoder::rotate() {
-  submission_ =
-      std::make_shared<Submission>(device_.context(), NS::RetainPtr(device_.metal_queue()));
+  submission_ = std::make_shared<Submission>(device_.queue());
   ranges_ = MemRanges(context_->options.hazards);
   barrier_reason_ = "";
   bump(context_->counters.command_buffers);
@@ -55,6 +54,7 @@ void ComputeEncoder::rotate() {
 
 void ComputeEncoder::end_pass() {
   unordered_ = false;
+  ranges_.reset();  // passes of a command buffer run one after the other
   pass_.end();
 }
 

@@ -1,5 +1,7 @@
 #include "mlxn/core/mem_ranges.h"
 
+#include <algorithm>
+
 #include "mlxn/core/storage.h"
 
 namespace mlxn {
@@ -12,7 +14,7 @@ BufferRange BufferRange::from_buffer(const Buffer& buffer, MemRangeRole role) {
 
 bool BufferRange::conflicts_with(const BufferRange& other) const {
   if (role == MemRangeRole::kSrc && other.role == MemRangeRole::kSrc) return false;
-  return begin < other.end && other.begin < end;
+  return std::max(begin, other.begin) < std::min(end, other.end);  // empty ranges meet nothing
 }
 
 const char* to_string(Hazard hazard) {

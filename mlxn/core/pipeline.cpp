@@ -39,6 +39,7 @@ Pipeline Pipeline::make(NS::SharedPtr<MTL::ComputePipelineState> metal, KernelId
                         std::string key, const MTL::ComputePipelineReflection* reflection) {
   AutoreleaseScope scope;
   auto state = std::make_shared<State>();
+  state->device = metal->device();
   state->max_threads = static_cast<uint32_t>(metal->maxTotalThreadsPerThreadgroup());
   state->static_threadgroup_bytes = metal->staticThreadgroupMemoryLength();
   state->identity = std::move(identity);

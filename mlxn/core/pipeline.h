@@ -56,6 +56,7 @@ class Pipeline {
     KernelIdentity identity;
     std::string key;
     KernelAccess access;
+    const MTL::Device* device = nullptr;  // that it runs on
     uint32_t max_threads = 0, threadgroup_slots = 0;
     uint64_t static_threadgroup_bytes = 0;
     std::string argument_names[31];

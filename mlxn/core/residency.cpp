@@ -30,15 +30,16 @@ ResidencySet::ResidencySet(NS::SharedPtr<MTL::ResidencySet> set, CounterBlock& c
     : set_(std::move(set)), counters_(counters) {}
 
 ResidencySet::~ResidencySet() {
-  for (auto& queue : queues_) queue->removeResidencySet(set_.get());
   set_->removeAllAllocations();
   set_->commit();
 }
 
 void ResidencySet::attach(MTL::CommandQueue* queue) {
-  std::lock_guard lock(mutex_);
   queue->addResidencySet(set_.get());
-  queues_.push_back(NS::RetainPtr(queue));
+}
+
+void ResidencySet::detach(MTL::CommandQueue* queue) {
+  queue->removeResidencySet(set_.get());
 }
 
 void ResidencySet::add(MTL::Allocation* allocation) {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 #include <Metal/Metal.hpp>
 
@@ -20,10 +19,12 @@ class ResidencySet {
  public:
   // Fails where the system has no residency sets; the caller goes on without.
   static Result<std::unique_ptr<ResidencySet>> create(MTL::Device* device, CounterBlock& counters);
-  // Detaches from all queues and empties the set.
+  // Empties the set.
   ~ResidencySet();
 
+  // Work of an attached queue finds the members resident. Whoever attaches detaches.
   void attach(MTL::CommandQueue* queue);
+  void detach(MTL::CommandQueue* queue);
   void add(MTL::Allocation* allocation);
   void remove(MTL::Allocation* allocation);
   // Applies staged changes. True when there were any.
@@ -38,7 +39,6 @@ class ResidencySet {
   CounterBlock& counters_;
   mutable std::mutex mutex_;
   std::unordered_map<const MTL::Allocation*, uint64_t> members_;  // -> times added
-  std::vector<NS::SharedPtr<MTL::CommandQueue>> queues_;
   std::atomic<bool> pending_{false};
 };
 

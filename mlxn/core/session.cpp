@@ -135,15 +135,15 @@ Status EncoderSession::wait_for(const StageFence& fence) {
 }
 
 bool EncoderSession::add_to_residency_set(const Buffer& buffer) {
-  ResidencySet* set = encoder_.context_->residency.get();
-  if (set && buffer) set->add(buffer.metal_buffer());
-  return set && buffer;
+  if (!buffer || !encoder_.context_->residency) return false;
+  buffer.storage()->make_resident();
+  return true;
 }
 
 bool EncoderSession::remove_from_residency_set(const Buffer& buffer) {
-  ResidencySet* set = encoder_.context_->residency.get();
-  if (set && buffer) set->remove(buffer.metal_buffer());
-  return set && buffer;
+  if (!buffer || !encoder_.context_->residency) return false;
+  buffer.storage()->end_residency();
+  return true;
 }
 
 }  // namespace mlxn

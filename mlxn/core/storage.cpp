@@ -23,13 +23,15 @@ Storage::Storage(std::shared_ptr<Context> owner_context, NS::SharedPtr<MTL::Buff
       address(address_of(buffer.get())) {}
 
 Storage::~Storage() {
-  if (resident) context->residency->remove(buffer.get());
+  end_residency();
 }
 
 void Storage::make_resident() {
-  if (resident || !context->residency) return;
-  resident = true;
-  context->residency->add(buffer.get());
+  if (context->residency && !resident.exchange(true)) context->residency->add(buffer.get());
+}
+
+void Storage::end_residency() {
+  if (resident.exchange(false)) context->residency->remove(buffer.get());
 }
 
 }  // namespace mlxn

@@ -21,16 +21,18 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  // Stages the addition to the context's residency set, if it has one. Idempotent.
+  // Stage the addition to the context's residency set, if it has one, and the removal. Idempotent
+  // and thread-safe.
   void make_resident();
+  void end_residency();
 
   const std::shared_ptr<Context> context;
   std::shared_ptr<void> owner;  // of wrapped host memory, or the pool's slot; outlives `buffer`
   const NS::SharedPtr<MTL::Buffer> buffer;
   std::byte* const host;  // null when private
   const uint64_t length;
-  const uint64_t address;  // in the address space of BufferRange
-  bool resident = false;
+  const uint64_t address;                    // in the address space of BufferRange
+  std::atomic<bool> resident{false};         // a member of the residency set
   std::atomic<uint64_t> last_submission{0};  // the last one that took a reference
   std::atomic<uint32_t> in_flight{0};        // submissions that may be running on it, if checked
 };

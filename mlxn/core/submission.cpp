@@ -29,9 +29,9 @@ std::optional<Error> error_of(MTL::CommandBuffer* commands, const std::string& l
 
 }  // namespace
 
-Submission::Submission(std::shared_ptr<Context> context, NS::SharedPtr<MTL::CommandQueue> queue)
-    : context_(std::move(context)),
-      queue_(std::move(queue)),
+Submission::Submission(std::shared_ptr<Queue> queue)
+    : queue_(std::move(queue)),
+      context_(queue_->context),
       id_(g_next_submission.fetch_add(1, std::memory_order_relaxed)) {}
 
 Result<MTL::CommandBuffer*> Submission::command_buffer() {
@@ -39,8 +39,8 @@ Result<MTL::CommandBuffer*> Submission::command_buffer() {
   AutoreleaseScope scope;
   // What is bound is held here in any case; retaining it in Metal as well is the careful default.
   commands_ = NS::RetainPtr(context_->options.unretained_references
-                                ? queue_->commandBufferWithUnretainedReferences()
-                                : queue_->commandBuffer());
+                                ? queue_->metal->commandBufferWithUnretainedReferences()
+                                : queue_->metal->commandBuffer());
   if (!commands_) return Error(ErrorCode::kOutOfMemory, "the queue gave no command buffer");
   return commands_.get();
 }
@@ -121,7 +121,7 @@ void Submission::record(const std::optional<Error>& error) {
   if (!options.profile_command_buffers && !options.profile_dispatches) return;
   CommandBufferEntry entry;
   entry.label = label_;
-  entry.queue = reinterpret_cast<uintptr_t>(queue_.get());
+  entry.queue = reinterpret_cast<uintptr_t>(queue_->metal.get());
   entry.start_ns = to_ns(gpu_start_);
   entry.end_ns = to_ns(gpu_end_);
   entry.dispatches = dispatches;

@@ -21,7 +21,7 @@ namespace mlxn {
 // Encoding is for one thread; waiting is thread-safe.
 class Submission : public std::enable_shared_from_this<Submission> {
  public:
-  Submission(std::shared_ptr<Context> context, NS::SharedPtr<MTL::CommandQueue> queue);
+  explicit Submission(std::shared_ptr<Queue> queue);
 
   // The command buffer, created when first asked for: one that is never used costs no place in the
   // queue.
@@ -68,8 +68,8 @@ class Submission : public std::enable_shared_from_this<Submission> {
   void complete(MTL::CommandBuffer* commands);
   void record(const std::optional<Error>& error);
 
-  const std::shared_ptr<Context> context_;
-  const NS::SharedPtr<MTL::CommandQueue> queue_;
+  const std::shared_ptr<Queue> queue_;
+  const std::shared_ptr<Context>& context_;  // of queue_
   const uint64_t id_;
   NS::SharedPtr<MTL::CommandBuffer> commands_;
   std::string label_;

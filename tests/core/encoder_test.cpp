@@ -259,5 +259,32 @@ TEST_F(Encoder, MayEndInEveryState) {
   EXPECT_OK(device.synchronize());
 }
 
+TEST_F(Encoder, APipelineOfAnotherMetalDeviceIsAnError) {
+  const auto metal = make_metal_device();
+  const Device device = make_device(), other = *Device::wrap(metal.get(), {});
+  const Buffer a = zeros(device, 4), b = zeros(device, 4);
+  CommandEncoder encoder = *device.command_encoder();
+  EXPECT_ERROR(kInvalidArgument,
+               encoder.encode(kernel(other, "inc_one"), {{0, &a}, {1, &b}}, width(4), width(4)));
+}
+
+TEST_F(Encoder, ThreadgroupMemoryCountsInWholeSixteenBytes) {
+  const Device device = make_device();
+  const uint64_t most = device.limits().max_threadgroup_memory;
+  const Buffer a = floats(device, {1, 2, 3, 4}), b = zeros(device, 4);
+  const Pipeline reverse = kernel(device, "reverse");
+  CommandEncoder encoder = *device.command_encoder();
+  const auto with = [&](std::vector<ThreadgroupMemory> memory) {
+    return encoder.encode_threadgroups_with_shared(reverse, {{0, &a}, {1, &b}}, memory, width(1),
+                                                   width(4));
+  };
+  EXPECT_ERROR(kInvalidArgument, with({{0, most - 1}, {1, 1}}));
+  EXPECT_ERROR(kInvalidArgument, with({{0, most + 1}}));
+  EXPECT_OK(with({{0, most - 17}, {1, 1}}));
+  EXPECT_OK(with({{0, 13}}));
+  EXPECT_OK(encoder.commit_and_wait());
+  EXPECT_EQ(read(b), (std::vector<float>{4, 3, 2, 1}));
+}
+
 }  // namespace
 }  // namespace mlxn::test

@@ -174,5 +174,13 @@ TEST_F(Ranges, RandomRangesConflictAsInALinearScan) {
   }
 }
 
+TEST_F(Ranges, AnEmptyRangeMeetsNothing) {
+  const BufferRange empty{20, 20, MemRangeRole::kDst}, around{10, 30, MemRangeRole::kDst};
+  EXPECT_FALSE(empty.conflicts_with(around));
+  EXPECT_FALSE(around.conflicts_with(empty));
+  ranges.push(around);
+  EXPECT_TRUE(ranges.check({empty}));
+}
+
 }  // namespace
 }  // namespace mlxn::test

@@ -436,5 +436,45 @@ TEST_F(Session, MovesBetweenThreadsWithItsWork) {
   EXPECT_EQ(read(out), sum);
 }
 
+TEST_F(Session, AddingAResidentBufferAgainChangesNothing) {
+  EncoderSession session = *device.encoder_session();
+  const uint64_t before = device.counters().residency_allocations;
+  {
+    const Buffer buffer = zeros(device, 4);
+    EXPECT_TRUE(session.add_to_residency_set(buffer));
+    EXPECT_EQ(device.counters().residency_allocations, before + 1);
+  }
+  EXPECT_EQ(device.counters().residency_allocations, before);
+  EXPECT_FALSE(session.add_to_residency_set(Buffer()));
+  EXPECT_FALSE(session.remove_from_residency_set(Buffer()));
+}
+
+// The pass that a wait ends orders its dispatches against the next one by itself.
+TEST_F(Session, AWaitInsideAStageNeedsNoBarrier) {
+  const Device device = device_with(&RuntimeOptions::auto_barrier);
+  const Buffer a = floats(device, {1, 2}), b = zeros(device, 2), c = zeros(device, 2);
+  EncoderSession other = *device.encoder_session(), session = *device.encoder_session();
+  EXPECT_OK(other.fence_stage());
+  EXPECT_OK(inc_one(session.encoder(), a, b));
+  EXPECT_OK(session.wait_for(other.fence()));
+  EXPECT_OK(inc_one(session.encoder(), b, c));
+  EXPECT_OK(session.commit_and_wait());
+  EXPECT_EQ(read(c), (std::vector<float>{3, 4}));
+  EXPECT_EQ(device.counters().auto_barriers, 0u);
+  EXPECT_EQ(device.counters().barriers, 0u);
+}
+
+// Queues come and go; each takes a thread of the run time with it.
+TEST_F(Session, QueuesEndWithTheirLastUser) {
+  const Device device = make_device();
+  const NS::UInteger before = device.metal_queue()->retainCount();
+  for (int i = 0; i < 3; ++i) {
+    const Device queue = *device.with_new_queue();
+    EXPECT_EQ(queue.metal_queue()->retainCount(), before);
+    EncoderSession session = *queue.encoder_session();
+    EXPECT_OK(session.commit_and_wait());
+  }
+}
+
 }  // namespace
 }  // namespace mlxn::test

@@ -90,7 +90,10 @@ class Worker {
     MLXN_ASSIGN(GraphSession session, device_.graph_session({.record = true}));
     MLXN_TRY(inc(session.encoder(), a, b));
     MLXN_TRY(inc(session.encoder(), b, a));
-    MLXN_TRY(session.finish({.reorder = true, .two_command_buffers = number_ % 3 == 0}));
+    FinishOptions options;
+    options.reorder = true;
+    options.two_command_buffers = number_ % 3 == 0;
+    MLXN_TRY(session.finish(options));
     return expect(a, 2);
   }
 
