@@ -61,6 +61,9 @@ constexpr SettingInfo kTable[] = {
      "refuse host views of memory that the GPU may be using"},
     {Setting::kMetalCapture, "metal_capture", SettingType::kString, "",
      "write a frame capture of the first graph session to this path", "MLX_METAL_CAPTURE"},
+    {Setting::kTrace, "trace", SettingType::kString, "",
+     "write a trace of every device's command buffers to this path (path.2, path.3 for further "
+     "devices) when the device ends; with profile_dispatch, of its dispatches too"},
     {Setting::kLogInit, "log_init", SettingType::kBool, "0",
      "a line about the residency decision of each device", "MLX_NATIVE_LOG_INIT"},
     {Setting::kLogResidency, "log_residency", SettingType::kBool, "0",

@@ -34,6 +34,7 @@ enum class Setting {
   kProfileBarriers,
   kCheckHostAccess,
   kMetalCapture,
+  kTrace,
   kLogInit,
   kLogResidency,
   kLogReorder,

@@ -9,6 +9,13 @@ namespace {
 
 std::atomic<uint64_t> g_next_context{1};
 
+std::atomic<uint64_t> g_traces_written{0};
+
+RuntimeOptions completed(RuntimeOptions options) {
+  options.profile_command_buffers |= !options.trace_path.empty();
+  return options;
+}
+
 DeviceLimits limits_of(MTL::Device* device) {
   DeviceLimits limits;
   limits.max_buffer_length = device->maxBufferLength();
@@ -26,7 +33,7 @@ DeviceLimits limits_of(MTL::Device* device) {
 
 Context::Context(MTL::Device* metal_device, RuntimeOptions runtime_options)
     : device(NS::RetainPtr(metal_device)),
-      options(std::move(runtime_options)),
+      options(completed(std::move(runtime_options))),
       id(g_next_context.fetch_add(1, std::memory_order_relaxed)),
       limits(limits_of(metal_device)) {
   AutoreleaseScope scope;
@@ -44,6 +51,15 @@ Context::Context(MTL::Device* metal_device, RuntimeOptions runtime_options)
   }
   if (options.log_init) {
     log(LogLevel::kWarning, str("residency ", residency ? "true" : str("false (", reason, ")")));
+  }
+}
+
+Context::~Context() {
+  if (options.trace_path.empty()) return;
+  const uint64_t number = g_traces_written.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::string path = number == 1 ? options.trace_path : str(options.trace_path, ".", number);
+  if (Status status = profile.write_trace(path); !status) {
+    log(LogLevel::kError, status.error().to_string());
   }
 }
 

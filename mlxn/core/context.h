@@ -22,6 +22,7 @@ namespace mlxn {
 class Context {
  public:
   Context(MTL::Device* device, RuntimeOptions options);
+  ~Context();  // writes the trace, if asked for
 
   // Warns the first time it is called for this reason in this context.
   enum class Warning { kSamplingUnsupported, kNoTimestamps, kSampleBuffer, kSampleDropped, kCount };

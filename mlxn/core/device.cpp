@@ -1,5 +1,7 @@
 #include "mlxn/core/device.h"
 
+#include <unistd.h>
+
 #include <cstring>
 
 #include "mlxn/base/checked.h"
@@ -11,7 +13,9 @@
 namespace mlxn {
 namespace {
 
-constexpr uint64_t kPage = 4096;
+uint64_t page_size() {
+  return static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 MTL::ResourceOptions options_of(StorageMode mode) {
   return mode == StorageMode::kPrivate ? MTL::ResourceStorageModePrivate
@@ -160,13 +164,13 @@ Result<Buffer> Device::wrap_host_memory(void* bytes, uint64_t byte_len, Dtype dt
                                         std::shared_ptr<void> owner) const {
   MLXN_TRY(check_length(byte_len, dtype, shape));
   const auto address = reinterpret_cast<uintptr_t>(bytes);
-  if (!bytes || address % kPage != 0) {
-    return Error(
-        ErrorCode::kInvalidArgument,
-        str("host memory at address ", address, ", expected a multiple of the page size ", kPage));
+  const uint64_t page = page_size();
+  if (!bytes || address % page != 0) {
+    return Error(ErrorCode::kInvalidArgument, str("host memory at address ", address,
+                                                  ", expected a multiple of the page size ", page));
   }
   // The last page is mapped whole in any case.
-  MLXN_ASSIGN(const uint64_t mapped, checked_align_up<uint64_t>(byte_len, kPage));
+  MLXN_ASSIGN(const uint64_t mapped, checked_align_up<uint64_t>(byte_len, page));
   auto buffer = NS::TransferPtr(
       context_->device->newBuffer(bytes, mapped, options_of(StorageMode::kShared), nullptr));
   if (!buffer) {

@@ -60,8 +60,9 @@ class Device {
   // For loaders that overwrite all of it: contents are whatever the system gives.
   Result<Buffer> alloc_uninit(Dtype dtype, Shape shape,
                               StorageMode mode = StorageMode::kShared) const;
-  // Host memory as a buffer, without a copy. Address and length must be multiples of the page size.
-  // `owner` is kept until the last use is over; with an empty one the caller keeps the memory.
+  // Host memory as a buffer, without a copy. The address must be a multiple of the page size; all
+  // of the last page must be there. `owner` is kept until the last use is over; with an empty one
+  // the caller keeps the memory.
   Result<Buffer> wrap_host_memory(void* bytes, uint64_t byte_len, Dtype dtype, Shape shape,
                                   std::shared_ptr<void> owner = nullptr) const;
   // A Metal buffer of the same device made elsewhere, which is retained.

@@ -20,6 +20,7 @@ RuntimeOptions RuntimeOptions::from_settings() {
   options.log_reorder = setting_bool(Setting::kLogReorder);
   options.log_graph = setting_bool(Setting::kLogGraph);
   options.capture_path = setting_string(Setting::kMetalCapture);
+  options.trace_path = setting_string(Setting::kTrace);
   return options;
 }
 

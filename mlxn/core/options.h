@@ -31,6 +31,9 @@ struct RuntimeOptions {
   bool log_reorder = false;        // a line for each reorder pass
   bool log_graph = false;          // phases and barrier counts of each finished graph session
   std::string capture_path;        // frame capture of the first graph session; empty: none
+  // Where the profile's trace goes when the device ends; empty: nowhere. Turns on the recording of
+  // command buffers. The second device of a process writes to path.2, and so on.
+  std::string trace_path;
   // Hazards the tracker looks for. Fewer give races: only for showing that a test can see them.
   HazardMask hazards = kAllHazards;
 

@@ -2,12 +2,15 @@
 // with the seeds.
 #include "mlxn/core/profile.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "mlxn/base/strings.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
@@ -299,6 +302,41 @@ TEST(Profile, ManyThreadsLoseNothing) {
     ASSERT_EQ(entries.size(), 500u);
     for (uint32_t i = 0; i < 500; ++i) EXPECT_EQ(entries[i].dispatch_index, i) << label;
   }
+}
+
+TEST(ProfileTrace, IsWrittenWhenTheDeviceEnds) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / str("mlxn-trace-", getpid());
+  std::filesystem::create_directories(folder);
+  RuntimeOptions options;
+  options.trace_path = (folder / "trace.json").string();
+  options.profile_dispatches = true;
+  for (int i = 0; i < 2; ++i) {
+    const Device device = make_device(options);
+    EXPECT_TRUE(device.options().profile_command_buffers);
+    const Buffer a = zeros(device, 4);
+    CommandEncoder encoder = *device.command_encoder();
+    EXPECT_OK(inc_one(encoder, a, a));
+    EXPECT_OK(encoder.commit_and_wait_labeled(str("frame", i)));
+  }
+  std::string all;
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path());
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    ASSERT_FALSE(Json::parse(text, nullptr, false).is_discarded()) << text;
+    EXPECT_THAT(text, testing::HasSubstr("inc_one"));
+    all += text;
+    ++files;
+  }
+  EXPECT_EQ(files, 2u);
+  EXPECT_THAT(all, testing::AllOf(testing::HasSubstr("frame0"), testing::HasSubstr("frame1")));
+  {
+    LogLines lines;
+    options.trace_path = (folder / "missing" / "trace.json").string();
+    make_device(options);
+    EXPECT_EQ(lines.count("trace.json"), 1u);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
