@@ -43,6 +43,7 @@ struct ReplayResult {
   std::vector<std::string> notes;
   std::string problem;  // why it did not run to its end; empty: it did
 };
-ReplayResult replay_capture(MTL::Device* device, const std::string& path);
+// On a device of its own; with a seed, one that shuffles what no barrier orders.
+ReplayResult replay_capture(const std::string& path, uint64_t schedule_seed);
 
 }  // namespace mlxn::cli

@@ -10,7 +10,7 @@ BackendReport report_backend(const MTL::Device*) {
   return report;
 }
 
-ReplayResult replay_capture(MTL::Device*, const std::string&) {
+ReplayResult replay_capture(const std::string&, uint64_t) {
   ReplayResult result;
   result.problem = "Apple's Metal cannot replay by a program; open the capture with Xcode";
   return result;

@@ -69,11 +69,14 @@ BackendReport report_backend(const MTL::Device* device) {
   return report;
 }
 
-ReplayResult replay_capture(MTL::Device* device, const std::string& path) {
+ReplayResult replay_capture(const std::string& path, uint64_t schedule_seed) {
   auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
   metal::ReplayReport report;
   NS::Error* error = nullptr;
-  const bool ran = metal::replay_capture(device, path.c_str(), &report, &error);
+  metal::DeviceOptions options;
+  options.schedule_seed = schedule_seed;
+  const auto device = NS::TransferPtr(metal::create_device(options, &error));
+  const bool ran = device && metal::replay_capture(device.get(), path.c_str(), &report, &error);
   ReplayResult result;
   result.command_buffers = report.command_buffers;
   result.dispatches = report.dispatches;

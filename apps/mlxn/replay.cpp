@@ -6,26 +6,40 @@
 
 #include "apps/mlxn/backend.h"
 #include "apps/mlxn/commands.h"
-#include "mlxn/core/device.h"
 
 namespace mlxn::cli {
 namespace {
 
 struct Options {
   std::string file;
+  uint64_t shuffles = 0;
   bool json = false;
 };
 
-ReplayResult replay(const std::string& file) {
-  auto device = Device::create();
-  if (device) return replay_capture(device->metal_device(), file);
-  ReplayResult result;
-  result.problem = device.error().message();
-  return result;
+bool is_same(const ReplayResult& result) {
+  return result.problem.empty() && result.mismatching_memories == 0;
 }
 
-void print_json(const ReplayResult& result, bool same) {
-  const nlohmann::ordered_json json = {{"identical", same},
+// The plain run, and then shuffled ones, up to the first that does not give the same.
+struct Outcome {
+  ReplayResult result;
+  uint64_t seed = 0;  // of that run; 0: the plain one
+};
+
+Outcome replay(const Options& options) {
+  Outcome outcome{replay_capture(options.file, 0)};
+  while (is_same(outcome.result) && outcome.seed < options.shuffles) {
+    ++outcome.seed;
+    outcome.result = replay_capture(options.file, outcome.seed);
+  }
+  return outcome;
+}
+
+void print_json(const Options& options, const Outcome& outcome) {
+  const ReplayResult& result = outcome.result;
+  const nlohmann::ordered_json json = {{"identical", is_same(result)},
+                                       {"shuffles", options.shuffles},
+                                       {"schedule_seed", outcome.seed},
                                        {"problem", result.problem},
                                        {"command_buffers", result.command_buffers},
                                        {"dispatches", result.dispatches},
@@ -39,7 +53,8 @@ void print_json(const ReplayResult& result, bool same) {
   std::printf("%s\n", json.dump(2).c_str());
 }
 
-void print(const Options& options, const ReplayResult& result, bool same) {
+void print(const Options& options, const Outcome& outcome) {
+  const ReplayResult& result = outcome.result;
   for (const std::string& note : result.notes) std::printf("note: %s\n", note.c_str());
   if (!result.problem.empty()) {
     std::fprintf(stderr, "mlxn replay: %s: %s\n", options.file.c_str(), result.problem.c_str());
@@ -49,23 +64,31 @@ void print(const Options& options, const ReplayResult& result, bool same) {
               " memories\n",
               result.command_buffers, result.dispatches, result.barriers, result.memories);
   std::printf("%.3f ms on the device\n", static_cast<double>(result.gpu_ns) / 1e6);
-  if (same) {
-    std::printf("identical: %" PRIu64 " bytes compared\n", result.bytes_compared);
-  } else {
-    std::printf("different: %" PRIu64 " memories; %s\n", result.mismatching_memories,
-                result.first_mismatch.c_str());
+  if (is_same(result)) {
+    std::printf("identical: %" PRIu64 " bytes compared", result.bytes_compared);
+    if (options.shuffles) {
+      std::printf(", in order and in %" PRIu64 " shuffled schedules", options.shuffles);
+    }
+    std::printf("\n");
+    return;
+  }
+  std::printf("different: %" PRIu64 " memories; %s\n", result.mismatching_memories,
+              result.first_mismatch.c_str());
+  if (outcome.seed) {
+    std::printf("only when shuffled, with MLXN_SCHEDULE_SEED=%" PRIu64
+                ": a barrier is missing, or a kernel races with itself\n",
+                outcome.seed);
   }
 }
 
 int run_replay(const Options& options) {
-  const ReplayResult result = replay(options.file);
-  const bool same = result.problem.empty() && result.mismatching_memories == 0;
+  const Outcome outcome = replay(options);
   if (options.json) {
-    print_json(result, same);
+    print_json(options, outcome);
   } else {
-    print(options, result, same);
+    print(options, outcome);
   }
-  return same ? kGood : kBad;
+  return is_same(outcome.result) ? kGood : kBad;
 }
 
 }  // namespace
@@ -81,6 +104,9 @@ void add_replay(CLI::App& app, Run& run) {
       "Exit status: 0 it ran and all memory is identical, 1 it differs or did not run.");
   auto options = std::make_shared<Options>();
   command->add_option("FILE", options->file, "the capture")->required();
+  command->add_option("--shuffle", options->shuffles,
+                      "run it so many times more, each time with another order of everything that\n"
+                      "no barrier orders: finds missing barriers and races");
   command->add_flag("--json", options->json, "print one JSON object instead of text");
   command->callback([&run, options] { run = [options] { return run_replay(*options); }; });
 }

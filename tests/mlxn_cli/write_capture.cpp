@@ -1,5 +1,7 @@
-// Writes a frame capture of one small session to the path given: what `mlxn replay` reads.
+// Writes a frame capture of one small session to the path given: what `mlxn replay` reads. With
+// "racy" behind it, the barrier is left out.
 #include <cstdio>
+#include <cstring>
 
 #include "mlxn/core/frame_capture.h"
 #include "mlxn/core/session.h"
@@ -9,18 +11,18 @@
 namespace mlxn {
 namespace {
 
-Status write(const char* path) {
+Status write(const char* path, bool racy) {
   MLXN_ASSIGN(Device device, Device::create());
   KernelRegistry registry;
   add_builtin_kernels(registry);
-  MLXN_ASSIGN(Buffer a, device.alloc(Dtype::kF32, {64}));
-  MLXN_ASSIGN(Buffer b, device.alloc(Dtype::kF32, {64}));
+  MLXN_ASSIGN(Buffer a, device.alloc(Dtype::kF32, {1024}));
+  MLXN_ASSIGN(Buffer b, device.alloc(Dtype::kF32, {1024}));
   MLXN_ASSIGN(auto values, a.as_mut_slice<float>());
   for (float& value : values) value = 1.5f;
   MLXN_ASSIGN(FrameCapture capture, FrameCapture::start(device, path));
   MLXN_ASSIGN(CommandEncoder encoder, device.command_encoder());
   MLXN_TRY(elementwise_add(encoder, registry, a, a, b));
-  MLXN_TRY(encoder.memory_barrier());
+  if (!racy) MLXN_TRY(encoder.memory_barrier());
   MLXN_TRY(elementwise_mul(encoder, registry, b, b, a));
   MLXN_TRY(encoder.commit_and_wait());
   capture.end();
@@ -31,8 +33,8 @@ Status write(const char* path) {
 }  // namespace mlxn
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  mlxn::Status status = mlxn::write(argv[1]);
+  if (argc < 2 || argc > 3) return 2;
+  mlxn::Status status = mlxn::write(argv[1], argc == 3 && std::strcmp(argv[2], "racy") == 0);
   if (!status) std::fprintf(stderr, "%s\n", status.error().to_string().c_str());
   return status ? 0 : 1;
 }
