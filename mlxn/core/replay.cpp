@@ -13,6 +13,8 @@
 namespace mlxn {
 namespace {
 
+constexpr const char* kRecordedBarrier = "explicit";
+
 // What the pass holds after the dispatches so far; nothing is known at the start.
 struct PassState {
   const Pipeline::State* pipeline = nullptr;
@@ -20,28 +22,35 @@ struct PassState {
   std::array<uint64_t, kMaxBufferSlots> memory = {};
 };
 
-// Where each dispatch needs a barrier in front: from accesses, and where a barrier was recorded.
-std::vector<const char*> derive_barriers(const std::vector<CapturedNode>& nodes, HazardMask hazards,
-                                         std::vector<BufferRange>& tail) {
-  std::vector<const char*> out;
+struct Barriers {
+  std::vector<const char*> in_front;  // of each dispatch: the reason, or null
+  std::vector<BufferRange> tail;      // accesses behind the last one
+  bool at_end = false;
+};
+
+// Where barriers are needed: from accesses, and where one was recorded.
+Barriers derive_barriers(const std::vector<CapturedNode>& nodes, HazardMask hazards) {
+  Barriers out;
   MemRanges ranges(hazards);
   bool recorded = false;
   for (const CapturedNode& node : nodes) {
     if (node.is_barrier) {
-      recorded = !out.empty();  // in front of everything it orders nothing
+      recorded = !out.in_front.empty();  // in front of everything it orders nothing
       continue;
     }
-    const char* reason = recorded ? "explicit" : nullptr;
+    const char* reason = recorded ? kRecordedBarrier : nullptr;
     if (!reason && !ranges.check(node.accesses)) reason = to_string(ranges.last_hazard()->hazard);
     if (reason) {
       ranges.reset();
-      tail.clear();
+      out.tail.clear();
     }
     ranges.add(node.accesses);
-    tail.insert(tail.end(), node.accesses.begin(), node.accesses.end());
-    out.push_back(reason);
+    out.tail.insert(out.tail.end(), node.accesses.begin(), node.accesses.end());
+    out.in_front.push_back(reason);
     recorded = false;
   }
+  if (recorded) out.tail.clear();
+  out.at_end = recorded;
   return out;
 }
 
@@ -51,7 +60,10 @@ Result<std::shared_ptr<ReplayPlan>> ReplayPlan::create(const Device& device,
                                                        std::vector<CapturedNode> nodes) {
   std::shared_ptr<ReplayPlan> plan(new ReplayPlan);
   plan->context_id_ = device.id();
-  const auto reasons = derive_barriers(nodes, device.options().hazards, plan->tail_);
+  Barriers barriers = derive_barriers(nodes, device.options().hazards);
+  plan->tail_ = std::move(barriers.tail);
+  plan->ends_with_barrier_ = barriers.at_end;
+  plan->barriers_ = barriers.at_end;
   std::erase_if(nodes, [](const CapturedNode& node) { return node.is_barrier; });
   plan->nodes_ = std::move(nodes);
   PassState state;
@@ -59,8 +71,8 @@ Result<std::shared_ptr<ReplayPlan>> ReplayPlan::create(const Device& device,
     const CapturedNode& node = plan->nodes_[i];
     Step step = {};
     step.node = i;
-    step.barrier = reasons[i];
-    plan->barriers_ += reasons[i] != nullptr;
+    step.barrier = barriers.in_front[i];
+    plan->barriers_ += step.barrier != nullptr;
     if (state.pipeline != node.pipeline.state().get()) {
       state.pipeline = node.pipeline.state().get();
       step.pipeline = node.pipeline.metal();
@@ -139,6 +151,8 @@ Status ComputeEncoder::replay(const std::shared_ptr<const ReplayPlan>& plan) {
   if (capture_ || (options.profile_dispatches && submission_->sampler())) {
     for (const ReplayPlan::Step& step : plan->steps_) {
       if (step.barrier && !capture_) emit_barrier(step.barrier);
+      // Derived ones follow from the accesses again; what the caller asked for is taken down.
+      if (step.barrier == kRecordedBarrier && capture_) MLXN_TRY(memory_barrier());
       MLXN_TRY(replay_node(plan->nodes_[step.node]));
     }
   } else {
@@ -148,6 +162,7 @@ Status ComputeEncoder::replay(const std::shared_ptr<const ReplayPlan>& plan) {
       for (const auto& storage : plan->storages_) submission_->use(storage);
     }
   }
+  if (plan->ends_with_barrier_) MLXN_TRY(memory_barrier());
   if (options.auto_barrier) ranges_.add(plan->tail_);
   return {};
 }

@@ -55,6 +55,7 @@ class ReplayPlan {
   std::vector<BufferRange> tail_;                   // accesses behind the last barrier
   std::vector<std::shared_ptr<Storage>> storages_;  // each once
   size_t barriers_ = 0;
+  bool ends_with_barrier_ = false;  // a recorded one, for what comes behind the plan
   uint64_t context_id_ = 0;
 };
 

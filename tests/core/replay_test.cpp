@@ -1,0 +1,238 @@
+// Replay plans: what is left out because the pass holds it already, and recorded barriers.
+#include "mlxn/core/replay.h"
+
+#include "mlxn/core/graph.h"
+#include "mlxn/core/graph_session.h"
+#include "mlxn/core/profile.h"
+#include "mlxn/core/session.h"
+#include "tests/core/core_test.h"
+
+namespace mlxn::test {
+namespace {
+
+class Replay : public testing::Test {
+ protected:
+  template <class Encode>
+  static Graph record(const Device& device, Encode encode) {
+    GraphSession session = *device.graph_session({.record = true});
+    encode(session.encoder());
+    return *session.take_graph();
+  }
+  static void run(const Graph& graph, const Device& device) {
+    CommandEncoder encoder = *device.command_encoder();
+    EXPECT_OK(graph.encode(encoder));
+    EXPECT_OK(encoder.commit_and_wait());
+  }
+  static std::vector<std::string> kernels(const Graph& graph) {
+    std::vector<std::string> out;
+    for (const CapturedNode& node : graph.nodes()) {
+      out.push_back(node.is_barrier ? "barrier" : node.pipeline.name());
+    }
+    return out;
+  }
+
+  Device device = make_device();
+  Buffer a = floats(device, {1, 2, 3, 4}), b = zeros(device, 4), c = zeros(device, 4),
+         d = floats(device, {5, 6, 7, 8}), e = zeros(device, 4);
+};
+
+// A recorded barrier is an order the caller asks for, whatever the accesses say.
+TEST_F(Replay, RecordedBarriersSurviveAReplayIntoACapture) {
+  const auto plan = *record(device, [&](ComputeEncoder& encoder) {
+                       EXPECT_OK(inc_one(encoder, a, b));
+                       EXPECT_OK(encoder.memory_barrier());
+                       EXPECT_OK(add(encoder, d, d, e));
+                       EXPECT_OK(inc_one(encoder, e, c));  // a barrier that is derived
+                       EXPECT_OK(encoder.memory_barrier());
+                     }).prepare(device);
+  EXPECT_EQ(plan->barrier_count(), 3u);
+  const Graph again =
+      record(device, [&](ComputeEncoder& encoder) { EXPECT_OK(encoder.replay(plan)); });
+  EXPECT_EQ(kernels(again),
+            (std::vector<std::string>{"inc_one", "barrier", "add", "inc_one", "barrier"}));
+  EXPECT_EQ((*again.prepare(device))->barrier_count(), 3u);
+}
+
+TEST_F(Replay, ABarrierAtTheEndOrdersWhatComesBehind) {
+  for (bool automatic : {false, true}) {
+    RuntimeOptions options;
+    options.auto_barrier = automatic;
+    const Device other = make_device(options);
+    const Buffer x = floats(other, {1, 2, 3, 4}), y = zeros(other, 4), z = zeros(other, 4);
+    const Graph graph = record(other, [&](ComputeEncoder& encoder) {
+      EXPECT_OK(inc_one(encoder, x, y));
+      EXPECT_OK(encoder.memory_barrier());
+    });
+    CommandEncoder encoder = *other.command_encoder();
+    EXPECT_EQ(*graph.encode(encoder), 1u);
+    EXPECT_OK(inc_one(encoder, y, z));
+    EXPECT_OK(encoder.commit_and_wait());
+    EXPECT_EQ(other.counters().barriers, 1u) << "the recorded one and no other";
+    EXPECT_EQ(read(z), (std::vector<float>{3, 4, 5, 6}));
+  }
+}
+
+// Barriers between one replay and what is in the pass before and behind it.
+TEST_F(Replay, IsOrderedAgainstTheRestOfThePass) {
+  const auto plan = *record(device, [&](ComputeEncoder& encoder) {
+                       EXPECT_OK(inc_one(encoder, a, b));
+                     }).prepare(device);
+  CommandEncoder encoder = *device.command_encoder();
+  const auto barriers = [&] { return device.counters().barriers; };
+  EXPECT_OK(encoder.replay(plan));
+  EXPECT_EQ(barriers(), 0u);
+  EXPECT_OK(encoder.replay(plan));
+  EXPECT_EQ(barriers(), 1u) << "the second one behind the first";
+  EXPECT_OK(encoder.memory_barrier());
+  EXPECT_OK(encoder.replay(plan));
+  EXPECT_EQ(barriers(), 2u) << "there was one";
+  EXPECT_OK(encoder.commit_and_wait());
+}
+
+TEST_F(Replay, TellsTheTrackerWhatIsBehindItsLastBarrier) {
+  const Device automatic = device_with(&RuntimeOptions::auto_barrier);
+  const Buffer x = zeros(automatic, 4), y = zeros(automatic, 4), z = zeros(automatic, 4),
+               other = zeros(automatic, 4);
+  const auto plan = *record(automatic, [&](ComputeEncoder& encoder) {
+                       EXPECT_OK(inc_one(encoder, x, y));
+                       EXPECT_OK(inc_one(encoder, y, z));
+                     }).prepare(automatic);
+  CommandEncoder encoder = *automatic.command_encoder();
+  EXPECT_OK(encoder.replay(plan));
+  EXPECT_OK(inc_one(encoder, other, x));
+  EXPECT_EQ(automatic.counters().auto_barriers, 0u) << "the plan's own barrier is in between";
+  EXPECT_OK(inc_one(encoder, z, other));
+  EXPECT_EQ(automatic.counters().auto_barriers, 1u);
+  EXPECT_OK(encoder.commit_and_wait());
+}
+
+TEST_F(Replay, BarriersAreNoMoreThanNeeded) {
+  const Graph graph = record(device, [&](ComputeEncoder& encoder) {
+    EXPECT_OK(inc_one(encoder, a, b));
+    EXPECT_OK(encoder.memory_barrier());
+    EXPECT_OK(inc_one(encoder, b, c));
+    EXPECT_OK(inc_one(encoder, b, e));
+    EXPECT_OK(inc_one(encoder, c, d));
+    EXPECT_OK(inc_one(encoder, e, b));
+  });
+  EXPECT_EQ((*graph.prepare(device))->barrier_count(), 2u);
+}
+
+// The same memory at other offsets, and a slot that held bytes in between.
+TEST_F(Replay, BindingsThatChangeAreSetAgain) {
+  const Buffer wide = floats(device, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Buffer low = *wide.slice_view(0, 4), high = *wide.slice_view(16, 4);
+  run(record(device,
+             [&](ComputeEncoder& encoder) {
+               EXPECT_OK(inc_one(encoder, low, b));
+               EXPECT_OK(inc_one(encoder, high, c));
+               EXPECT_OK(inc_one(encoder, low, e));
+             }),
+      device);
+  EXPECT_EQ(read(b), (std::vector<float>{2, 3, 4, 5}));
+  EXPECT_EQ(read(c), (std::vector<float>{6, 7, 8, 9}));
+  EXPECT_EQ(read(e), (std::vector<float>{2, 3, 4, 5}));
+  const Buffer ten = floats(device, {10});
+  const float two = 2;
+  const Pipeline scale = kernel(device, "scale");
+  const auto scaled = [&](ComputeEncoder& encoder, const KernelArg& factor, const Buffer& out) {
+    return encoder.encode_with_args(scale, {{0, a}, {1, out}, {2, factor}}, width(4), width(4));
+  };
+  run(record(device,
+             [&](ComputeEncoder& encoder) {
+               EXPECT_OK(scaled(encoder, ten, b));
+               EXPECT_OK(scaled(encoder, as_bytes(two), c));
+               EXPECT_OK(scaled(encoder, ten, e));
+             }),
+      device);
+  EXPECT_EQ(read(b), (std::vector<float>{10, 20, 30, 40}));
+  EXPECT_EQ(read(c), (std::vector<float>{2, 4, 6, 8}));
+  EXPECT_EQ(read(e), (std::vector<float>{10, 20, 30, 40}));
+}
+
+TEST_F(Replay, ThreadgroupMemoryOfAnotherSizeIsSetAgain) {
+  const size_t threads = std::min<size_t>(512, kernel(device, "reverse").max_threads());
+  std::vector<float> values(threads);
+  for (size_t i = 0; i < threads; ++i) values[i] = static_cast<float>(i);
+  const Buffer many = floats(device, values), reversed = zeros(device, threads);
+  const auto reverse = [&](ComputeEncoder& encoder, const Buffer& in, const Buffer& out) {
+    const uint64_t count = out.element_count();
+    return encoder.encode_threadgroups_with_shared(kernel(device, "reverse"), {{0, &in}, {1, &out}},
+                                                   {{0, 4 * count}}, width(1), width(count));
+  };
+  run(record(device,
+             [&](ComputeEncoder& encoder) {
+               EXPECT_OK(reverse(encoder, a, b));
+               EXPECT_OK(reverse(encoder, many, reversed));
+             }),
+      device);
+  EXPECT_EQ(read(b), (std::vector<float>{4, 3, 2, 1}));
+  std::ranges::reverse(values);
+  EXPECT_EQ(read(reversed), values);
+}
+
+TEST_F(Replay, PatchedBytesReachACapture) {
+  const float two = 2, five = 5;
+  const auto plan =
+      *record(device, [&](ComputeEncoder& encoder) {
+         EXPECT_OK(encoder.encode_with_args(
+             kernel(device, "scale"), {{0, a}, {1, b}, {2, as_bytes(two)}}, width(4), width(4)));
+       }).prepare(device);
+  EXPECT_ERROR(kInvalidArgument, plan->set_bytes(0, 1, {})) << "a buffer";
+  EXPECT_OK(plan->set_bytes(0, 2, as_bytes(five)));
+  run(record(device, [&](ComputeEncoder& encoder) { EXPECT_OK(encoder.replay(plan)); }), device);
+  EXPECT_EQ(read(b), (std::vector<float>{5, 10, 15, 20}));
+}
+
+// The submission has the plan, and with it everything, until the GPU is done.
+TEST_F(Replay, ThePlanLivesAsLongAsItsWork) {
+  const Device checked = device_with(&RuntimeOptions::check_host_access);
+  const Buffer x = zeros(checked, 4), y = zeros(checked, 4);
+  auto plan = *record(checked, [&](ComputeEncoder& encoder) {
+                 EXPECT_OK(inc_one(encoder, x, y));
+               }).prepare(checked);
+  const std::weak_ptr<ReplayPlan> watched = plan;
+  EncoderSession session = *checked.encoder_session();
+  const StageFence gate = {NS::TransferPtr(checked.metal_device()->newSharedEvent()), 1};
+  EXPECT_OK(session.wait_for(gate));
+  EXPECT_OK(session.encoder().replay(std::move(plan)));
+  plan.reset();
+  EXPECT_OK(session.commit_stage());
+  EXPECT_FALSE(watched.expired());
+  EXPECT_ERROR(kInvalidState, y.as_slice<float>()) << "the GPU has yet to write it";
+  gate.event->setSignaledValue(1);
+  EXPECT_OK(session.wait_for_all());
+  EXPECT_TRUE(watched.expired());
+  EXPECT_EQ(read(y), std::vector<float>(4, 1.0f));
+}
+
+TEST_F(Replay, IsInTheProfile) {
+  for (bool dispatches : {false, true}) {
+    RuntimeOptions options;
+    options.profile_command_buffers = true;
+    options.profile_dispatches = dispatches;
+    const Device profiled = make_device(options);
+    const Buffer x = zeros(profiled, 4), y = zeros(profiled, 4), z = zeros(profiled, 4);
+    run(record(profiled,
+               [&](ComputeEncoder& encoder) {
+                 encoder.set_op_kind(OpKind::kElemAdd);
+                 EXPECT_OK(inc_one(encoder, x, y));
+                 EXPECT_OK(inc_one(encoder, y, z));
+               }),
+        profiled);
+    EXPECT_EQ(read(z), std::vector<float>(4, 2.0f));
+    const CommandBufferEntry entry = profiled.profile().command_buffers().at(0);
+    EXPECT_EQ(entry.dispatches, 2u);
+    EXPECT_EQ(entry.barriers, 1u);
+    if (!dispatches) continue;
+    const auto entries = profiled.profile().dump_dispatches().at(0).second;
+    ASSERT_EQ(entries.size(), 2u);
+    EXPECT_EQ(entries[0].barrier_reason, "");
+    EXPECT_EQ(entries[1].barrier_reason, "RAW");
+    EXPECT_EQ(entries[0].op_kind, to_string(OpKind::kElemAdd));
+    EXPECT_EQ(entries[1].op_kind, to_string(OpKind::kOther));
+  }
+}
+
+}  // namespace
+}  // namespace mlxn::test
