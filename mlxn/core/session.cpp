@@ -1,5 +1,7 @@
 #include "mlxn/core/session.h"
 
+#include <algorithm>
+
 #include "mlxn/base/strings.h"
 #include "mlxn/core/context.h"
 #include "mlxn/core/storage.h"
@@ -20,14 +22,20 @@ Status EncoderSession::note(Status status) {
   return status;
 }
 
-// Stages known to be good need no keeping, so a session may run for ever.
+// Stages known to be good need no keeping, so a session may run for ever. Only from the front: a
+// failed stage takes those behind it with it, and the first error is the one to tell.
 void EncoderSession::forget_finished() {
-  std::erase_if(stages_, [&](const Stage& stage) {
-    if (!stage.submission->done()) return false;
-    if (!stage.submission->error()) return true;
-    (void)note(stage.submission->wait()).has_value();
-    return true;
-  });
+  const auto running =
+      std::ranges::find_if(stages_, [](const Stage& stage) { return !stage.submission->done(); });
+  forget(running);
+}
+
+// Up to `end`, which is waited for.
+void EncoderSession::forget(std::vector<Stage>::iterator end) {
+  for (auto stage = stages_.begin(); stage != end; ++stage) {
+    (void)note(stage->submission->wait()).has_value();
+  }
+  stages_.erase(stages_.begin(), end);
 }
 
 Status EncoderSession::ensure_event() {
@@ -40,6 +48,7 @@ Status EncoderSession::ensure_event() {
 Status EncoderSession::submit(uint64_t fence) {
   forget_finished();
   if (error_) return *error_;
+  MLXN_TRY(encoder_.check_open());
   Submission& submission = *encoder_.submission_;
   if (fence != 0) {
     MLXN_TRY(ensure_event());
@@ -87,6 +96,7 @@ Status EncoderSession::fence_stage(std::optional<std::string> label) {
 
 Status EncoderSession::reset_for_next_stage() {
   if (!drained_) {
+    MLXN_TRY(encoder_.check_open());
     if (!encoder_.submission_->has_command_buffer() || encoder_.submission_->dispatches == 0) {
       return {};
     }
@@ -110,17 +120,15 @@ Status EncoderSession::wait_for_fence(uint64_t value) {
     return Error(ErrorCode::kInvalidArgument,
                  str("fence value ", value, ", expected 1 to ", fence_value_));
   }
-  for (const Stage& stage : stages_) {
-    if (stage.fence == value) MLXN_TRY(note(stage.submission->wait()));
-  }
+  const auto stage = std::ranges::find(stages_, value, &Stage::fence);
+  if (stage != stages_.end()) forget(stage + 1);
   forget_finished();
   if (error_) return *error_;
   return {};
 }
 
 Status EncoderSession::wait_for_all() {
-  for (const Stage& stage : stages_) (void)note(stage.submission->wait()).has_value();
-  stages_.clear();
+  forget(stages_.end());
   if (error_) return *error_;
   return {};
 }

@@ -84,6 +84,7 @@ class EncoderSession {
   Status ensure_event();
   Status note(Status status);
   void forget_finished();
+  void forget(std::vector<Stage>::iterator end);
 
   ComputeEncoder encoder_;
   NS::SharedPtr<MTL::SharedEvent> event_;
