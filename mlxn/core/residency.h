@@ -31,6 +31,7 @@ class ResidencySet {
   bool flush();
   size_t size() const;  // distinct members
   bool contains(const MTL::Allocation* allocation) const;
+  MTL::ResidencySet* metal() const { return set_.get(); }
 
  private:
   ResidencySet(NS::SharedPtr<MTL::ResidencySet> set, CounterBlock& counters);

@@ -92,7 +92,7 @@ TEST_F(Replay, IsOrderedAgainstTheRestOfThePass) {
 TEST_F(Replay, TellsTheTrackerWhatIsBehindItsLastBarrier) {
   const Device automatic = device_with(&RuntimeOptions::auto_barrier);
   const Buffer x = zeros(automatic, 4), y = zeros(automatic, 4), z = zeros(automatic, 4),
-               other = zeros(automatic, 4);
+               other = zeros(automatic, 4), last = zeros(automatic, 4);
   const auto plan = *record(automatic, [&](ComputeEncoder& encoder) {
                        EXPECT_OK(inc_one(encoder, x, y));
                        EXPECT_OK(inc_one(encoder, y, z));
@@ -101,7 +101,7 @@ TEST_F(Replay, TellsTheTrackerWhatIsBehindItsLastBarrier) {
   EXPECT_OK(encoder.replay(plan));
   EXPECT_OK(inc_one(encoder, other, x));
   EXPECT_EQ(automatic.counters().auto_barriers, 0u) << "the plan's own barrier is in between";
-  EXPECT_OK(inc_one(encoder, z, other));
+  EXPECT_OK(inc_one(encoder, z, last));
   EXPECT_EQ(automatic.counters().auto_barriers, 1u);
   EXPECT_OK(encoder.commit_and_wait());
 }
@@ -150,25 +150,41 @@ TEST_F(Replay, BindingsThatChangeAreSetAgain) {
   EXPECT_EQ(read(e), (std::vector<float>{10, 20, 30, 40}));
 }
 
+// Two parts, one behind the other: the first must be long enough not to reach into the second.
 TEST_F(Replay, ThreadgroupMemoryOfAnotherSizeIsSetAgain) {
-  const size_t threads = std::min<size_t>(512, kernel(device, "reverse").max_threads());
-  std::vector<float> values(threads);
-  for (size_t i = 0; i < threads; ++i) values[i] = static_cast<float>(i);
-  const Buffer many = floats(device, values), reversed = zeros(device, threads);
-  const auto reverse = [&](ComputeEncoder& encoder, const Buffer& in, const Buffer& out) {
+  KernelRegistry registry;
+  registry.register_library("replay_test", R"(
+#include <metal_stdlib>
+using namespace metal;
+kernel void turn(device const float* in [[buffer(0)]], device float* out [[buffer(1)]],
+                 threadgroup float* first [[threadgroup(0)]],
+                 threadgroup float* second [[threadgroup(1)]],
+                 uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+  first[t] = in[t];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  second[t] = -in[t];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  out[t] = 2.0f * first[n - 1 - t] + second[n - 1 - t];
+}
+)");
+  const Pipeline turn = *registry.get_pipeline("turn", device);
+  std::vector<float> values(64);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const Buffer many = floats(device, values), turned = zeros(device, values.size());
+  const auto encode = [&](ComputeEncoder& encoder, const Buffer& in, const Buffer& out) {
     const uint64_t count = out.element_count();
-    return encoder.encode_threadgroups_with_shared(kernel(device, "reverse"), {{0, &in}, {1, &out}},
-                                                   {{0, 4 * count}}, width(1), width(count));
+    return encoder.encode_threadgroups_with_shared(
+        turn, {{0, &in}, {1, &out}}, {{0, 4 * count}, {1, 256}}, width(1), width(count));
   };
   run(record(device,
              [&](ComputeEncoder& encoder) {
-               EXPECT_OK(reverse(encoder, a, b));
-               EXPECT_OK(reverse(encoder, many, reversed));
+               EXPECT_OK(encode(encoder, a, b));
+               EXPECT_OK(encode(encoder, many, turned));
              }),
       device);
   EXPECT_EQ(read(b), (std::vector<float>{4, 3, 2, 1}));
   std::ranges::reverse(values);
-  EXPECT_EQ(read(reversed), values);
+  EXPECT_EQ(read(turned), values);
 }
 
 TEST_F(Replay, PatchedBytesReachACapture) {
