@@ -206,6 +206,8 @@ Status ComputeEncoder::memory_barrier() {
   } else {
     emit_barrier("explicit");
   }
+  // What was announced for the next dispatch comes behind this barrier.
+  if (pending_declared_) record_pending();
   return {};
 }
 
@@ -229,9 +231,13 @@ Result<bool> ComputeEncoder::barrier_between(Buffers reads, Buffers writes) {
     pending_ranges_.push_back(BufferRange::from_buffer(*write, MemRangeRole::kDst));
   }
   pending_declared_ = true;
-  // Live tracking records them with the dispatch.
-  if (capture_ || !context_->options.auto_barrier) ranges_.add(pending_ranges_);
+  record_pending();
   return !free;
+}
+
+// Live tracking records them with the dispatch itself.
+void ComputeEncoder::record_pending() {
+  if (capture_ || !context_->options.auto_barrier) ranges_.add(pending_ranges_);
 }
 
 Status ComputeEncoder::add_to_tracker(Buffers reads, Buffers writes) {

@@ -167,6 +167,7 @@ class ComputeEncoder {
   Status run(const ReplayPlan& plan);
   Status replay_node(const CapturedNode& node);
   void emit_barrier(const char* reason);
+  void record_pending();
   std::vector<BufferRange> accesses_of(const Dispatch& dispatch, bool& annotated) const;
 
   OpenPass pass_;

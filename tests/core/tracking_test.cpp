@@ -63,6 +63,20 @@ TEST_F(Tracking, BarrierBetweenDeclaresForTheNextDispatch) {
   EXPECT_TRUE(e.take_capture()->front().annotated);
 }
 
+// A barrier between the announcement and the dispatch must not make the tracker forget it.
+TEST_F(Tracking, WhatWasAnnouncedOutlastsABarrier) {
+  const Device plain = make_device();
+  const Buffer x = zeros(plain, 4), y = zeros(plain, 4), z = zeros(plain, 4);
+  for (const bool captured : {false, true}) {
+    CommandEncoder e = *plain.command_encoder();
+    if (captured) e.start_capture();
+    EXPECT_FALSE(*e.barrier_between({&x}, {&y}));
+    EXPECT_OK(e.memory_barrier());
+    EXPECT_OK(inc_one(e, x, y));
+    EXPECT_TRUE(*e.barrier_between({&y}, {&z})) << captured;
+  }
+}
+
 TEST_F(Tracking, PendingRangesGetTheirRoles) {
   auto e = encoder();
   e.start_capture();
@@ -100,11 +114,16 @@ TEST_F(Tracking, AReplayedDispatchIsTracked) {
 TEST_F(Tracking, BarriersOfACaptureStartANewGroup) {
   auto e = encoder();
   e.start_capture();
-  EXPECT_FALSE(*e.barrier_between({&a}, {&b}));
-  EXPECT_TRUE(*e.barrier_between({&b}, {&c}));
-  EXPECT_FALSE(*e.barrier_between({&b}, {&f})) << "ordered by the one before";
+  const auto announced = [&](const Buffer& in, const Buffer& out) {
+    const bool barrier = *e.barrier_between({&in}, {&out});
+    EXPECT_OK(inc_one(e, in, out));
+    return barrier;
+  };
+  EXPECT_FALSE(announced(a, b));
+  EXPECT_TRUE(announced(b, c));
+  EXPECT_FALSE(announced(b, f)) << "ordered by the one before";
   EXPECT_OK(e.memory_barrier());
-  EXPECT_FALSE(*e.barrier_between({&f}, {&d}));
+  EXPECT_FALSE(announced(f, d));
 }
 
 TEST_F(Tracking, TheNextStageStartsANewGroup) {
@@ -113,6 +132,7 @@ TEST_F(Tracking, TheNextStageStartsANewGroup) {
   EXPECT_OK(session.fence_stage());
   EXPECT_OK(session.reset_for_next_stage());
   EXPECT_EQ(session.encoder().mem_ranges_len(), 0u);
+  EXPECT_EQ(session.encoder().mem_ranges().checks(), 0u);
   EXPECT_OK(inc_one(session.encoder(), b, c));
   EXPECT_OK(session.commit_and_wait());
   EXPECT_EQ(automatic(), 0u);
