@@ -1,7 +1,10 @@
 // Frame captures: when one starts, when it ends, and that the latch is for successes only.
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
+#include "mlxn/base/strings.h"
 #include "mlxn/core/frame_capture.h"
 #include "mlxn/core/graph_session.h"
 #include "tests/core/core_test.h"
@@ -19,6 +22,7 @@ class Capture : public testing::Test {
   void TearDown() override {
     EXPECT_FALSE(is_capturing()) << "whatever was started is stopped";
     FrameCapture::rearm();
+    std::filesystem::remove_all(folder);
   }
   static bool is_capturing() { return MTL::CaptureManager::sharedCaptureManager()->isCapturing(); }
   std::string path(const std::string& name) const { return folder / name; }
@@ -37,7 +41,7 @@ class Capture : public testing::Test {
   }
 
   const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / "mlxn_capture_test";
+      std::filesystem::path(testing::TempDir()) / str("mlxn_capture_", getpid());
 };
 
 TEST_F(Capture, NothingWithoutAPath) {

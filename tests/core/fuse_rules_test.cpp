@@ -71,11 +71,19 @@ TEST_F(FuseRules, BothMustBeTaggedAndAnnotated) {
   EXPECT_EQ(with([](auto&, auto& mul) { mul.op_kind = OpKind::kOther; }), 0u);
   EXPECT_EQ(with([](auto& norm, auto&) { norm.annotated = false; }), 0u);
   EXPECT_EQ(with([](auto&, auto& mul) { mul.annotated = false; }), 0u);
+  for (const bool annotated : {true, false}) {
+    EXPECT_EQ(with([&](auto& norm, auto& mul) {
+                at(mul, 2) = at(norm, 2);  // in place, so that the result is dead in any case
+                norm.annotated = annotated;
+              }),
+              annotated ? 1u : 0u);
+  }
 }
 
 TEST_F(FuseRules, LengthsMustBeEqual) {
   EXPECT_EQ(with([](auto&, auto& mul) { at(mul, 1).length -= 4; }), 0u) << "scale";
   EXPECT_EQ(with([](auto&, auto& mul) { at(mul, 2).length -= 4; }), 0u) << "output";
+  EXPECT_EQ(with([](auto&, auto& mul) { at(mul, 0).length -= 4; }), 0u) << "result, as it is read";
 }
 
 // Params of the norm are eps and dim; the first of the multiply's is the count of elements.

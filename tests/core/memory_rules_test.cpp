@@ -79,8 +79,10 @@ TEST_F(MemoryRules, MetalsSetHasTheMembersFromTheNextSubmissionOn) {
 TEST_F(MemoryRules, EachQueueHasTheSetWhileItLives) {
   const MTL::ResidencySet* set = device.context()->residency->metal();
   const NS::UInteger before = set->retainCount();
+  NS::SharedPtr<MTL::CommandQueue> queue;  // Metal's may live longer than ours
   {
     const Device other = *device.with_new_queue();
+    queue = NS::RetainPtr(other.metal_queue());
     EXPECT_EQ(set->retainCount(), before + 1);
   }
   EXPECT_EQ(set->retainCount(), before);
