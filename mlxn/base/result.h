@@ -27,10 +27,11 @@ class [[nodiscard]] Result {
   // Precondition of the accessors: has_value() (or !has_value() for error()).
   T& value() & { return *std::get_if<0>(&state_); }
   const T& value() const& { return *std::get_if<0>(&state_); }
-  T&& value() && { return std::move(*std::get_if<0>(&state_)); }
+  // By value, so that `for (x : *function())` does not look into a result that is gone.
+  T value() && { return std::move(*std::get_if<0>(&state_)); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return std::get_if<0>(&state_); }
   const T* operator->() const { return std::get_if<0>(&state_); }
 

@@ -6,7 +6,7 @@ namespace {
 
 class Barriers : public testing::Test {
  protected:
-  CommandEncoder encoder() const { return std::move(*device.command_encoder()); }
+  CommandEncoder encoder() const { return *device.command_encoder(); }
 
   Device device = make_device();
   Buffer in = floats(device, {1, 2, 3, 4}), out = zeros(device, 4);
@@ -49,7 +49,7 @@ TEST_F(Barriers, TimeIsNotMeasuredUnlessAsked) {
 TEST_F(Barriers, TimeIsMeasuredWhenAsked) {
   const Device timed = device_with(&RuntimeOptions::profile_barriers);
   const Buffer x = zeros(timed, 4), y = zeros(timed, 4);
-  auto e = std::move(*timed.command_encoder());
+  auto e = *timed.command_encoder();
   EXPECT_OK(inc_one(e, x, y));
   for (int i = 0; i < 1000; ++i) EXPECT_OK(e.memory_barrier());
   EXPECT_GT(timed.counters().barrier_ns, 0u);
@@ -59,7 +59,7 @@ TEST_F(Barriers, TimeIsMeasuredWhenAsked) {
 // A chain in which every link needs the one before, without barriers.
 std::vector<float> chain(const Device& device) {
   Buffer x = zeros(device, 256), y = zeros(device, 256);
-  auto encoder = std::move(*device.command_encoder());
+  auto encoder = *device.command_encoder();
   for (int i = 0; i < 50; ++i) {
     EXPECT_OK(inc_one(encoder, x, y));
     std::swap(x, y);
@@ -93,7 +93,7 @@ TEST_F(Barriers, SerialAndAutomaticModesOrderWhatPlainModeDoesNot) {
 TEST_F(Barriers, AutomaticOnesAreAmongTheEmittedOnes) {
   const Device automatic = device_with(&RuntimeOptions::auto_barrier);
   const Buffer x = zeros(automatic, 4), y = zeros(automatic, 4);
-  auto e = std::move(*automatic.command_encoder());
+  auto e = *automatic.command_encoder();
   EXPECT_OK(inc_one(e, x, y));
   EXPECT_OK(e.memory_barrier());
   EXPECT_OK(inc_one(e, y, x));
@@ -122,7 +122,7 @@ TEST_F(Barriers, UnknownAccessesConflictWithEverything) {
   const Device automatic = device_with(&RuntimeOptions::auto_barrier);
   const Buffer x = zeros(automatic, 4), y = zeros(automatic, 4), z = zeros(automatic, 4);
   const Pipeline unknown = *Pipeline::wrap(kernel(automatic, "inc_one").metal(), "unknown");
-  auto e = std::move(*automatic.command_encoder());
+  auto e = *automatic.command_encoder();
   EXPECT_OK(inc_one(e, x, y));
   EXPECT_OK(e.encode(unknown, {{0, &x}, {1, &z}}, width(4), width(4)));
   EXPECT_EQ(automatic.counters().auto_barriers, 1u);

@@ -250,7 +250,7 @@ TEST_F(Buffers, HostMemoryIsWrappedWithoutACopy) {
     const Buffer in = *cpu.wrap_host_memory(memory, 4096, Dtype::kF32, {1024}, std::move(owner));
     EXPECT_EQ(static_cast<void*>(in.contents()), memory);
     memory[5] = 41.0f;
-    auto encoder = std::move(*cpu.command_encoder());
+    auto encoder = *cpu.command_encoder();
     EXPECT_OK(inc_one(encoder, in, out));
     EXPECT_OK(encoder.commit_and_wait());
     EXPECT_FALSE(freed);
@@ -278,7 +278,7 @@ TEST_F(Buffers, MetalBuffersAreWrapped) {
 TEST_F(Buffers, HostAccessWhileTheGpuUsesItIsRefusedWhenChecked) {
   const Device checked = device_with(&RuntimeOptions::check_host_access);
   Buffer in = zeros(checked, 4), out = zeros(checked, 4);
-  auto session = std::move(*checked.encoder_session());
+  auto session = *checked.encoder_session();
   StageFence gate = {NS::TransferPtr(checked.metal_device()->newSharedEvent()), 1};
   EXPECT_OK(session.wait_for(gate));
   EXPECT_OK(inc_one(session.encoder(), in, out));
@@ -315,7 +315,7 @@ TEST_F(Buffers, AViewsOffsetReachesTheKernel) {
   const Buffer all = floats(cpu, blocks), out = zeros(cpu, 64);
   const Buffer middle = *all.slice_view(64 * sizeof(float), 64);
   const float factor = 2;
-  auto encoder = std::move(*cpu.command_encoder());
+  auto encoder = *cpu.command_encoder();
   EXPECT_OK(encoder.encode_with_args(
       kernel(cpu, "scale"), {{0, middle}, {1, out}, {2, as_bytes(factor)}}, width(64), width(32)));
   EXPECT_OK(encoder.commit_and_wait());

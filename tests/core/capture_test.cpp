@@ -107,7 +107,7 @@ TEST_F(Capture, APathThatCannotBeWrittenIsAnError) {
 
 TEST_F(Capture, SessionsWithoutAPathAreNotCaptured) {
   const Device device = make_device();
-  auto session = std::move(*device.graph_session());
+  auto session = *device.graph_session();
   EXPECT_FALSE(is_capturing());
   run(session);
 }
@@ -115,14 +115,14 @@ TEST_F(Capture, SessionsWithoutAPathAreNotCaptured) {
 TEST_F(Capture, TheFirstGraphSessionIsWritten) {
   const Device device = device_for(path("trace"));
   {
-    auto session = std::move(*device.graph_session());
+    auto session = *device.graph_session();
     EXPECT_TRUE(is_capturing());
     run(session);
     EXPECT_FALSE(is_capturing()) << "ends with finish";
   }
   EXPECT_TRUE(has_content(path("trace")));
   std::filesystem::remove(path("trace"));
-  auto later = std::move(*device.graph_session());
+  auto later = *device.graph_session();
   EXPECT_FALSE(is_capturing());
   run(later);
   EXPECT_FALSE(has_content(path("trace")));
@@ -131,7 +131,7 @@ TEST_F(Capture, TheFirstGraphSessionIsWritten) {
 TEST_F(Capture, ADroppedSessionEndsItsCapture) {
   const Device device = device_for(path("dropped"));
   {
-    auto session = std::move(*device.graph_session());
+    auto session = *device.graph_session();
     run(session, false);
     EXPECT_TRUE(is_capturing());
   }
@@ -141,7 +141,7 @@ TEST_F(Capture, ADroppedSessionEndsItsCapture) {
 TEST_F(Capture, ReplayGivesWhatTheCaptureSaw) {
   const Device device = device_for(path("replay"));
   {
-    auto session = std::move(*device.graph_session());
+    auto session = *device.graph_session();
     run(session);
   }
   metal::ReplayReport report;

@@ -21,7 +21,7 @@ class Checks : public testing::Test {
   Device device = make_device();
   Buffer a = floats(device, {1, 2, 3, 4}), out = zeros(device, 4);
   Pipeline inc = kernel(device, "inc_one");
-  CommandEncoder e = std::move(*device.command_encoder());
+  CommandEncoder e = *device.command_encoder();
 };
 
 TEST_F(Checks, EachDimensionOfTheThreadgroup) {

@@ -13,7 +13,7 @@ namespace {
 
 class Encoder : public testing::Test {
  protected:
-  CommandEncoder encoder() const { return std::move(*device.command_encoder()); }
+  CommandEncoder encoder() const { return *device.command_encoder(); }
 
   Device device = make_device();
   Buffer a = floats(device, {1, 2, 3, 4}), b = floats(device, {5, 6, 7, 8}), out = zeros(device, 4);
@@ -60,7 +60,7 @@ TEST_F(Encoder, UnretainedModeHoldsScratchUntilCompletion) {
     const Device unsafe = make_device(options);
     BufferPool pool(unsafe, {.poison_recycled = true});
     const Buffer in = floats(unsafe, {1, 2, 3, 4}), result = zeros(unsafe, 4);
-    auto session = std::move(*unsafe.encoder_session());
+    auto session = *unsafe.encoder_session();
     StageFence gate = {NS::TransferPtr(unsafe.metal_device()->newSharedEvent()), 1};
     EXPECT_OK(session.wait_for(gate));
     const std::byte* address = nullptr;
@@ -86,7 +86,7 @@ TEST_F(Encoder, UnretainedModeHoldsScratchUntilCompletion) {
 // Edge 16, in arena mode: the original's reset recycles what a command buffer still uses.
 TEST_F(Encoder, AnArenaResetLeavesMemoryOfWorkInFlight) {
   BufferPool arena(device, {.hold_until_reset = true});
-  auto session = std::move(*device.encoder_session());
+  auto session = *device.encoder_session();
   StageFence gate = {NS::TransferPtr(device.metal_device()->newSharedEvent()), 1};
   EXPECT_OK(session.wait_for(gate));
   EXPECT_OK(inc_one(session.encoder(), a, *arena.alloc(Dtype::kF32, {4})));
@@ -163,7 +163,7 @@ TEST_F(Encoder, BuffersOfAnotherDeviceAreRefused) {
   EXPECT_ERROR(kInvalidArgument, status);
   EXPECT_THAT(status.error().message(), testing::HasSubstr("another device"));
   const Device same = *device.with_new_queue();
-  auto second = std::move(*same.command_encoder());
+  auto second = *same.command_encoder();
   EXPECT_OK(add(second, a, b, out));
   EXPECT_OK(second.commit_and_wait());
 }
@@ -185,7 +185,7 @@ TEST_F(Encoder, ManyIdleEncodersDoNotBlockTheQueue) {
 // Edge 3: counters per device, and over the process.
 TEST_F(Encoder, CountersArePerDevice) {
   const Device other = make_device();
-  auto e = std::move(*other.command_encoder());
+  auto e = *other.command_encoder();
   EXPECT_OK(e.commit_and_wait());
   EXPECT_EQ(device.counters().command_buffers, 0u);
   EXPECT_EQ(other.counters().command_buffers, 1u);
@@ -239,7 +239,7 @@ TEST_F(Encoder, AFailedRunIsInTheProfileWithItsError) {
   LogLines quiet;
   const Device profiled = device_with(&RuntimeOptions::profile_command_buffers);
   const Buffer x = zeros(profiled, 4), y = zeros(profiled, 4);
-  auto e = std::move(*profiled.command_encoder());
+  auto e = *profiled.command_encoder();
   EXPECT_OK(inc_one(e, x, y));
   metal::inject_fault(profiled.metal_device(), metal::Fault::kRun);
   EXPECT_ERROR(kExecutionFailed, e.commit_and_wait_labeled("bad"));

@@ -19,15 +19,15 @@ class GraphSessions : public testing::Test {
     return floats(on, out);
   }
   GraphSession session(const Device& on, bool record = false) const {
-    return std::move(*on.graph_session({.record = record}));
+    return *on.graph_session({.record = record});
   }
   // a + b, then times the factor, each with a command buffer of its own.
   std::vector<float> two_encoders(const Buffer& a, const Buffer& b, float factor) const {
     const Buffer sum = zeros(device, a.element_count()), out = zeros(device, a.element_count());
-    auto first = std::move(*device.command_encoder());
+    auto first = *device.command_encoder();
     EXPECT_OK(add(first, a, b, sum));
     EXPECT_OK(first.commit_and_wait());
-    auto second = std::move(*device.command_encoder());
+    auto second = *device.command_encoder();
     EXPECT_OK(scale(second, sum, factor, out));
     EXPECT_OK(second.commit_and_wait());
     return read(out);
@@ -49,7 +49,7 @@ TEST_F(GraphSessions, OneOpEqualsADirectEncoder) {
     const Buffer a = random_floats(one, 1024, 1), b = random_floats(one, 1024, 2),
                  out = zeros(one, 1024);
     if (results.empty()) {
-      auto encoder = std::move(*one.command_encoder());
+      auto encoder = *one.command_encoder();
       EXPECT_OK(add(encoder, a, b, out));
       EXPECT_OK(encoder.commit_and_wait());
     } else {
@@ -84,7 +84,7 @@ TEST_F(GraphSessions, OneSubmissionInPlaceOfMany) {
                out = zeros(device, 64);
   const Counters start = device.counters();
   for (int i = 0; i < 120; ++i) {
-    auto encoder = std::move(*device.command_encoder());
+    auto encoder = *device.command_encoder();
     EXPECT_OK(add(encoder, a, b, out));
     EXPECT_OK(encoder.commit_and_wait());
   }
@@ -106,7 +106,7 @@ TEST_F(GraphSessions, DroppingOneWithoutFinishIsSafe) {
     auto graph = session(device, record);
     EXPECT_OK(inc_one(graph.encoder(), a, out));
   }
-  auto encoder = std::move(*device.command_encoder());
+  auto encoder = *device.command_encoder();
   EXPECT_OK(encoder.commit_and_wait());
   EXPECT_EQ(read(out), std::vector<float>(256, 0.0f));
 }

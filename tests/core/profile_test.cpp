@@ -230,7 +230,7 @@ TEST(Profile, TraceOfARunNestsDispatchesInCommandBuffers) {
   const Device second = *first.with_new_queue();
   const Buffer in = zeros(first, 32), out = zeros(first, 32);
   for (const Device& device : {first, second}) {
-    auto encoder = std::move(*device.command_encoder());
+    auto encoder = *device.command_encoder();
     for (int i = 0; i < 3; ++i) EXPECT_OK(inc_one(encoder, in, out));
     EXPECT_OK(encoder.commit_and_wait_labeled("cb"));
   }

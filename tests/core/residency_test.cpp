@@ -13,7 +13,7 @@ class Residency : public testing::Test {
   uint64_t members() const { return device.counters().residency_allocations; }
   uint64_t commits() const { return device.counters().residency_commits; }
   void commit_empty() const {
-    auto encoder = std::move(*device.command_encoder());
+    auto encoder = *device.command_encoder();
     EXPECT_OK(encoder.commit_and_wait());
   }
   static Device without() {
@@ -169,7 +169,7 @@ TEST_F(Residency, AnAllocationAddedTwiceLeavesWithTheSecondRemoval) {
 TEST_F(Residency, MemoryInFlightStaysAMember) {
   const Device cpu = make_device();
   const auto count = [&] { return cpu.counters().residency_allocations; };
-  auto session = std::move(*cpu.encoder_session());
+  auto session = *cpu.encoder_session();
   StageFence gate = {NS::TransferPtr(cpu.metal_device()->newSharedEvent()), 1};
   EXPECT_OK(session.wait_for(gate));
   {

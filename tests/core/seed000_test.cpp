@@ -15,9 +15,7 @@ class Seed000 : public testing::Test {
     options.profile_command_buffers = command_buffers;
     return make_device(options, spec);
   }
-  static CommandEncoder encoder(const Device& device) {
-    return std::move(*device.command_encoder());
-  }
+  static CommandEncoder encoder(const Device& device) { return *device.command_encoder(); }
 
   // out = in + 1 over `count` floats, by one of the production forms.
   static void dispatch(ComputeEncoder& encoder, const Buffer& in, const Buffer& out) {
@@ -52,7 +50,7 @@ class Seed000 : public testing::Test {
 
 void encode_profiled_pair(const Device& device, const Pipeline& inc_one, const Buffer& in,
                           const Buffer& out) {
-  auto encoder = std::move(*device.command_encoder());
+  auto encoder = *device.command_encoder();
   for (int i = 0; i < 2; ++i) {
     if (i == 1) EXPECT_OK(encoder.memory_barrier());
     EXPECT_OK(
@@ -241,7 +239,7 @@ TEST_F(Seed000, EveryWayToCommitKeepsItsSamples) {
 TEST_F(Seed000, StagesOfASessionKeepTheirSamplesApart) {
   const Device device = profiled();
   const Buffer in = zeros(device, 64), out = zeros(device, 64);
-  auto session = std::move(*device.encoder_session());
+  auto session = *device.encoder_session();
   for (int stage = 0; stage < 4; ++stage) {
     dispatch(session.encoder(), in, out);
     EXPECT_OK(session.fence_stage("stage" + std::to_string(stage)));

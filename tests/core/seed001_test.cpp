@@ -77,7 +77,7 @@ std::vector<float> ramp(size_t count) {
 // x -> y -> x -> y ... by all forms in turn; what comes out depends on every barrier.
 std::vector<float> run_chain(const Device& device, bool tracked) {
   Buffer x = floats(device, ramp(64)), y = zeros(device, 64);
-  auto encoder = std::move(*device.command_encoder());
+  auto encoder = *device.command_encoder();
   for (int round = 0; round < 8; ++round) {
     for (const Form& form : forms()) {
       EXPECT_OK((tracked ? form.tracked : form.plain)(encoder, x, y)) << form.name;
@@ -108,7 +108,7 @@ TEST(Seed001, TrackedFormsWithoutTheGateAreThePlainForms) {
     std::vector<std::vector<float>> results;
     for (const auto& encode : {form.plain, form.tracked}) {
       const Buffer in = floats(device, ramp(64)), out = zeros(device, 64);
-      auto encoder = std::move(*device.command_encoder());
+      auto encoder = *device.command_encoder();
       EXPECT_OK(encode(encoder, in, out));
       EXPECT_OK(encoder.commit_and_wait());
       results.push_back(read(out));
@@ -117,7 +117,7 @@ TEST(Seed001, TrackedFormsWithoutTheGateAreThePlainForms) {
   }
   const Buffer a = floats(device, std::vector<float>(64, 1.0f)),
                b = floats(device, std::vector<float>(64, 2.0f)), out = zeros(device, 64);
-  auto encoder = std::move(*device.command_encoder());
+  auto encoder = *device.command_encoder();
   EXPECT_OK(encoder.dispatch_tracked_threads_with_args(
       kernel(device, "add"), {{0, a}, {1, b}, {2, out}}, {&a, &b}, {&out}, kThreads, kGroup));
   EXPECT_OK(encoder.commit_and_wait());
@@ -128,7 +128,7 @@ TEST(Seed001, CountersAreInertWhenTheGateIsOff) {
   const Device device = make_device();
   const Buffer in = floats(device, ramp(64)), out = zeros(device, 64);
   const Counters before = device.counters();
-  auto encoder = std::move(*device.command_encoder());
+  auto encoder = *device.command_encoder();
   for (const Form& form : forms()) {
     EXPECT_OK(form.plain(encoder, in, out));
     EXPECT_OK(form.tracked(encoder, in, out));
@@ -150,7 +150,7 @@ TEST(Seed001, CaptureRecordsTheDeclaredRanges) {
     const Device device = make_device(options);
     const Buffer in = floats(device, ramp(64)), out = zeros(device, 64);
     const Counters before = device.counters();
-    auto encoder = std::move(*device.command_encoder());
+    auto encoder = *device.command_encoder();
     encoder.start_capture();
     const auto in_range = BufferRange::from_buffer(in, MemRangeRole::kSrc);
     const auto out_range = BufferRange::from_buffer(out, MemRangeRole::kDst);
@@ -188,7 +188,7 @@ class Seed001Tracked : public testing::Test {
   }
 
   Device device = device_with(&RuntimeOptions::auto_barrier);
-  CommandEncoder encoder = std::move(*device.command_encoder());
+  CommandEncoder encoder = *device.command_encoder();
   Buffer bx = floats(device, ramp(64)), by = zeros(device, 64), bz = zeros(device, 64);
   const Buffer *x = &bx, *y = &by, *z = &bz;
 };

@@ -15,12 +15,12 @@ class Seed003 : public testing::Test {
     const uint64_t before = device.counters().command_buffers;
     for (int layer = 0; layer < kLayers; ++layer) {
       for (const char* part : {"attn", "ffn"}) {
-        auto encoder = std::move(*device.command_encoder());
+        auto encoder = *device.command_encoder();
         EXPECT_OK(add(encoder, a, b, out));
         EXPECT_OK(encoder.commit_labeled("plain." + std::string(part) + std::to_string(layer)));
       }
     }
-    auto drain = std::move(*device.command_encoder());
+    auto drain = *device.command_encoder();
     EXPECT_OK(add(drain, a, b, out));
     EXPECT_OK(drain.commit_and_wait());
     return device.counters().command_buffers - before - 1;
@@ -41,7 +41,7 @@ TEST_F(Seed003, FiveStagesTakeFiveCommandBuffersInsteadOfTen) {
   EXPECT_EQ(after_plain.syncs, 1u);
 
   const Counters before = device.counters();
-  auto session = std::move(*device.encoder_session());
+  auto session = *device.encoder_session();
   for (int layer = 0; layer < kLayers; ++layer) {
     EXPECT_OK(add(session.encoder(), a, b, out));
     EXPECT_OK(session.encoder().memory_barrier());
@@ -78,7 +78,7 @@ TEST_F(Seed003, ProcessCountersShowTheSame) {
   reset_process_counters();
   EXPECT_EQ(process_counters().command_buffers, 0u);
   {
-    auto session = std::move(*device.encoder_session());
+    auto session = *device.encoder_session();
     for (int layer = 0; layer < kLayers; ++layer) {
       EXPECT_OK(add(session.encoder(), a, b, out));
       EXPECT_OK(session.fence_stage());
@@ -92,7 +92,7 @@ TEST_F(Seed003, ProcessCountersShowTheSame) {
 // What the seed exists to catch: a fence where a barrier suffices.
 TEST_F(Seed003, AFenceInPlaceOfABarrierCostsACommandBuffer) {
   const uint64_t before = device.counters().command_buffers;
-  auto session = std::move(*device.encoder_session());
+  auto session = *device.encoder_session();
   for (int layer = 0; layer < kLayers; ++layer) {
     for (int part = 0; part < 2; ++part) {
       EXPECT_OK(add(session.encoder(), a, b, out));

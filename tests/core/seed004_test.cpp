@@ -12,7 +12,7 @@ class Seed004 : public testing::Test {
  protected:
   explicit Seed004(const RuntimeOptions& options = {}) : device(make_device(options)) {}
 
-  CommandEncoder encoder() const { return std::move(*device.command_encoder()); }
+  CommandEncoder encoder() const { return *device.command_encoder(); }
   // Commits and waits, then reads.
   std::vector<float> result(CommandEncoder& encoder, const Buffer& buffer) const {
     EXPECT_OK(encoder.commit_and_wait());
@@ -328,7 +328,7 @@ TEST_F(Seed004, MemoryBarrierOrdersTheDispatches) {
 TEST_F(Seed004, ForceBarrierResetsTheTracker) {
   const Device tracked = device_with(&RuntimeOptions::auto_barrier);
   const Buffer a = zeros(tracked, 8), b = zeros(tracked, 8);
-  auto e = std::move(*tracked.command_encoder());
+  auto e = *tracked.command_encoder();
   EXPECT_EQ(e.mem_ranges_len(), 0u);
   EXPECT_OK(e.dispatch_tracked_threads_with_args(kernel(tracked, "inc_one"), {{0, a}, {1, b}}, {&a},
                                                  {&b}, width(8), width(4)));
@@ -393,7 +393,7 @@ TEST_F(Seed004, LabelledCommitsFillTheProfile) {
   const Device profiled = device_with(&RuntimeOptions::profile_command_buffers);
   const Buffer a = zeros(profiled, 8), b = zeros(profiled, 8);
   for (int i = 0; i < 2; ++i) {
-    auto e = std::move(*profiled.command_encoder());
+    auto e = *profiled.command_encoder();
     EXPECT_OK(inc_one(e, a, b));
     EXPECT_OK(e.commit_and_wait_labeled("layer"));
     EXPECT_EQ(profiled.profile().dump().at(0).second.count, static_cast<uint64_t>(i + 1));

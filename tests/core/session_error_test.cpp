@@ -10,7 +10,7 @@ namespace {
 
 class SessionErrors : public testing::Test {
  protected:
-  EncoderSession session() const { return std::move(*device.encoder_session()); }
+  EncoderSession session() const { return *device.encoder_session(); }
   Status inc(EncoderSession& s) const {
     return s.encoder().encode(pipeline, {{0, &a}, {1, &a}}, width(4), width(4));
   }

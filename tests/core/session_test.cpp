@@ -16,8 +16,8 @@ static_assert(!can_commit<ComputeEncoder>);
 
 class Session : public testing::Test {
  protected:
-  EncoderSession session() const { return std::move(*device.encoder_session()); }
-  CommandEncoder encoder() const { return std::move(*device.command_encoder()); }
+  EncoderSession session() const { return *device.encoder_session(); }
+  CommandEncoder encoder() const { return *device.command_encoder(); }
   std::string label_of(EncoderSession& session) const {
     const NS::String* label = session.metal_command_buffer()->label();
     return label ? label->utf8String() : "";
@@ -196,7 +196,7 @@ TEST_F(Session, ResidencyIsDelegatedToTheDevicesSet) {
   RuntimeOptions options;
   options.residency = false;
   const Device plain = make_device(options);
-  auto s = std::move(*plain.encoder_session());
+  auto s = *plain.encoder_session();
   EXPECT_FALSE(s.add_to_residency_set(zeros(plain, 4)));
   EXPECT_FALSE(s.remove_from_residency_set(zeros(plain, 4)));
 }
@@ -372,7 +372,7 @@ TEST_F(Session, AFailedStageInTheMiddlePoisonsTheSession) {
 TEST_F(Session, FencedStagesAreProfiled) {
   const Device profiled = device_with(&RuntimeOptions::profile_command_buffers);
   const Buffer x = zeros(profiled, 4), y = zeros(profiled, 4);
-  auto s = std::move(*profiled.encoder_session());
+  auto s = *profiled.encoder_session();
   for (int i = 0; i < 3; ++i) {
     EXPECT_OK(inc_one(s.encoder(), x, y));
     EXPECT_OK(s.fence_stage("fenced"));

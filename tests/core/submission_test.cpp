@@ -2,6 +2,7 @@
 #include "mlxn/core/submission.h"
 
 #include "mlxn/core/session.h"
+#include "mlxn/core/metal_util.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
@@ -48,6 +49,7 @@ TEST_F(Submissions, AFailureIsLoggedOnceWithItsLabel) {
 TEST_F(Submissions, AFailureIsActedUponBeforeTheWaitReturns) {
   LogLines quiet;
   for (const bool fails : {true, false}) {
+    AutoreleaseScope scope;
     const auto submission = std::make_shared<Submission>(device.queue());
     std::string seen;
     submission->on_failure([&](const Error& error) { seen = error.message(); });

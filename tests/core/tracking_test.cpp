@@ -9,7 +9,7 @@ namespace {
 
 class Tracking : public testing::Test {
  protected:
-  CommandEncoder encoder() const { return std::move(*device.command_encoder()); }
+  CommandEncoder encoder() const { return *device.command_encoder(); }
   uint64_t automatic() const { return device.counters().auto_barriers; }
   // inc_one without reflection.
   Pipeline unknown() const { return *Pipeline::wrap(kernel(device, "inc_one").metal(), "unknown"); }
@@ -153,9 +153,8 @@ TEST_F(Tracking, TheProfileHasTheBarriers) {
   EXPECT_OK(inc_one(e, y, z));
   EXPECT_OK(e.commit_and_wait_labeled("frame"));
   std::vector<std::string> reasons;
-  for (const DispatchEntry& entry : profiled.profile().dump_dispatches().at(0).second) {
-    reasons.push_back(entry.barrier_reason);
-  }
+  const auto groups = profiled.profile().dump_dispatches();
+  for (const DispatchEntry& entry : groups.at(0).second) reasons.push_back(entry.barrier_reason);
   EXPECT_EQ(reasons, (std::vector<std::string>{"", "RAW", "", "explicit"}));
   ASSERT_EQ(profiled.profile().command_buffers().size(), 1u);
   EXPECT_EQ(profiled.profile().command_buffers()[0].barriers, 2u);

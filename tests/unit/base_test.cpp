@@ -143,5 +143,13 @@ TEST(Log, ThreadsTakeTurns) {
   EXPECT_EQ(capture.lines.size(), 400u);
 }
 
+TEST(Result, AnUnwrappedTemporaryLivesThroughALoop) {
+  const auto make = []() -> Result<std::vector<int>> { return std::vector<int>{1, 2, 3}; };
+  int sum = 0;
+  for (int value : *make()) sum += value;
+  for (int value : make().value()) sum += value;
+  EXPECT_EQ(sum, 12);
+}
+
 }  // namespace
 }  // namespace mlxn
