@@ -1,8 +1,8 @@
 // One command buffer from its creation to its completion.
 #include "mlxn/core/submission.h"
 
-#include "mlxn/core/session.h"
 #include "mlxn/core/metal_util.h"
+#include "mlxn/core/session.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
