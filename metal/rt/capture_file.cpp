@@ -20,6 +20,7 @@ namespace {
 constexpr char kMagic[8] = {'M', 'L', 'X', 'N', 'C', 'A', 'P', '\n'};
 constexpr uint64_t kVersion = 1;
 constexpr uint64_t kPiece = 1 << 20;
+constexpr uint64_t kMaxFields = 1 << 30;  // held in memory, and a file may be larger than that
 
 struct FileHead {
   char magic[8];
@@ -192,7 +193,7 @@ Result<CaptureReader::Head> CaptureReader::next() {
       head.kind > static_cast<uint64_t>(Chunk::kEnd)) {
     return damaged(str("kind ", head.kind, " of a chunk is not known"));
   }
-  if (head.fields_size > left_ || head.bulk_size > left_ - head.fields_size) {
+  if (head.fields_size > std::min(left_, kMaxFields) || head.bulk_size > left_ - head.fields_size) {
     return damaged(str("a chunk of ", head.fields_size, " and ", head.bulk_size, " bytes, but ",
                        left_, " are left"));
   }

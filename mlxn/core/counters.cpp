@@ -1,22 +1,30 @@
 #include "mlxn/core/counters.h"
 
-#include <algorithm>
 #include <mutex>
 #include <vector>
 
 namespace mlxn {
 namespace {
 
+struct Field {
+  uint64_t Counters::* value;
+  std::atomic<uint64_t> CounterBlock::* live;
+};
+constexpr Field kFields[] = {
+    {&Counters::syncs, &CounterBlock::syncs},
+    {&Counters::dispatches, &CounterBlock::dispatches},
+    {&Counters::command_buffers, &CounterBlock::command_buffers},
+    {&Counters::barriers, &CounterBlock::barriers},
+    {&Counters::barrier_ns, &CounterBlock::barrier_ns},
+    {&Counters::auto_barriers, &CounterBlock::auto_barriers},
+    {&Counters::auto_barrier_concurrent, &CounterBlock::auto_barrier_concurrent},
+    {&Counters::residency_allocations, &CounterBlock::residency_allocations},
+    {&Counters::residency_commits, &CounterBlock::residency_commits},
+};
+static_assert(sizeof(Counters) == std::size(kFields) * sizeof(uint64_t));
+
 Counters sum(Counters a, const Counters& b) {
-  a.syncs += b.syncs;
-  a.dispatches += b.dispatches;
-  a.command_buffers += b.command_buffers;
-  a.barriers += b.barriers;
-  a.barrier_ns += b.barrier_ns;
-  a.auto_barriers += b.auto_barriers;
-  a.auto_barrier_concurrent += b.auto_barrier_concurrent;
-  a.residency_allocations += b.residency_allocations;
-  a.residency_commits += b.residency_commits;
+  for (const Field& field : kFields) a.*field.value += b.*field.value;
   return a;
 }
 
@@ -43,15 +51,7 @@ Process& process() {
 
 Counters Counters::operator-(const Counters& earlier) const {
   Counters out = *this;
-  out.syncs -= earlier.syncs;
-  out.dispatches -= earlier.dispatches;
-  out.command_buffers -= earlier.command_buffers;
-  out.barriers -= earlier.barriers;
-  out.barrier_ns -= earlier.barrier_ns;
-  out.auto_barriers -= earlier.auto_barriers;
-  out.auto_barrier_concurrent -= earlier.auto_barrier_concurrent;
-  out.residency_allocations -= earlier.residency_allocations;
-  out.residency_commits -= earlier.residency_commits;
+  for (const Field& field : kFields) out.*field.value -= earlier.*field.value;
   return out;
 }
 
@@ -83,19 +83,10 @@ CounterBlock::~CounterBlock() {
 }
 
 Counters CounterBlock::snapshot() const {
-  auto value = [](const std::atomic<uint64_t>& counter) {
-    return counter.load(std::memory_order_relaxed);
-  };
   Counters out;
-  out.syncs = value(syncs);
-  out.dispatches = value(dispatches);
-  out.command_buffers = value(command_buffers);
-  out.barriers = value(barriers);
-  out.barrier_ns = value(barrier_ns);
-  out.auto_barriers = value(auto_barriers);
-  out.auto_barrier_concurrent = value(auto_barrier_concurrent);
-  out.residency_allocations = value(residency_allocations);
-  out.residency_commits = value(residency_commits);
+  for (const Field& field : kFields) {
+    out.*field.value = (this->*field.live).load(std::memory_order_relaxed);
+  }
   return out;
 }
 

@@ -1,7 +1,6 @@
 #include "mlxn/core/encoder.h"
 
-#include <chrono>
-
+#include "mlxn/base/clock.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/core/context.h"
 #include "mlxn/core/metal_util.h"
@@ -9,12 +8,6 @@
 
 namespace mlxn {
 namespace {
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
 
 DispatchEntry profile_entry(const Dispatch& dispatch, OpKind kind, const char* barrier,
                             uint64_t queue) {
@@ -131,23 +124,15 @@ Status ComputeEncoder::run(const Dispatch& dispatch, OpKind kind) {
 
 std::vector<BufferRange> ComputeEncoder::accesses_of(const Dispatch& dispatch,
                                                      bool& annotated) const {
-  std::vector<BufferRange> out;
   annotated = true;
-  if (dispatch.declared) {
-    for (const Buffer* read : dispatch.reads) {
-      out.push_back(BufferRange::from_buffer(*read, MemRangeRole::kSrc));
-    }
-    for (const Buffer* write : dispatch.writes) {
-      out.push_back(BufferRange::from_buffer(*write, MemRangeRole::kDst));
-    }
-    return out;
-  }
+  if (dispatch.declared) return ranges_of(dispatch.reads, dispatch.writes);
   if (pending_declared_) return pending_ranges_;
   const KernelAccess& access = dispatch.pipeline.access();
   if (!access.known) {
     annotated = false;
     return {BufferRange::everything()};
   }
+  std::vector<BufferRange> out;
   for (const Binding& binding : dispatch.bindings) {
     if (!binding.arg.buffer) continue;
     // From where it is bound to the end of the view; a kernel may step back from neither.
@@ -223,13 +208,7 @@ Result<bool> ComputeEncoder::barrier_between(Buffers reads, Buffers writes) {
       emit_barrier(to_string(ranges_.last_hazard()->hazard));
     }
   }
-  pending_ranges_.clear();
-  for (const Buffer* read : reads) {
-    pending_ranges_.push_back(BufferRange::from_buffer(*read, MemRangeRole::kSrc));
-  }
-  for (const Buffer* write : writes) {
-    pending_ranges_.push_back(BufferRange::from_buffer(*write, MemRangeRole::kDst));
-  }
+  pending_ranges_ = ranges_of(reads, writes);
   pending_declared_ = true;
   record_pending();
   return !free;

@@ -46,7 +46,8 @@ class Graph {
   Result<size_t> fuse(KernelRegistry& registry, const Device& device);
 
   // Pulls independent dispatches forward, so that fewer barriers are needed: never over a
-  // dispatch it has a hazard with, an unannotated one, a recorded barrier, attention or softmax.
+  // dispatch it has a hazard with, an unannotated one or a recorded barrier. The search for them
+  // ends at the next attention or softmax.
   ReorderStats reorder();
 
   // Cuts the graph for two command buffers: behind dispatch number max(64, a tenth of all).

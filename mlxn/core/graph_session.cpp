@@ -1,27 +1,12 @@
 #include "mlxn/core/graph_session.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "mlxn/base/clock.h"
 #include "mlxn/base/log.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn {
-namespace {
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
-
-std::vector<BufferRange> ranges_of(ComputeEncoder::Buffers buffers, MemRangeRole role) {
-  std::vector<BufferRange> out;
-  for (const Buffer* buffer : buffers) out.push_back(BufferRange::from_buffer(*buffer, role));
-  return out;
-}
-
-}  // namespace
 
 Result<GraphSession> Device::graph_session() const {
   return GraphSession(*this, {});
@@ -66,8 +51,7 @@ Status GraphSession::barrier_between(ComputeEncoder::Buffers reads,
 
 Status GraphSession::track_dispatch(ComputeEncoder::Buffers reads, ComputeEncoder::Buffers writes) {
   if (is_recording()) {
-    encoder_.annotate_last_dispatch_if_missing(ranges_of(reads, MemRangeRole::kSrc),
-                                               ranges_of(writes, MemRangeRole::kDst));
+    encoder_.annotate_last_dispatch_if_missing(ranges_of(reads, {}), ranges_of({}, writes));
   }
   return encoder_.add_to_tracker(reads, writes);
 }

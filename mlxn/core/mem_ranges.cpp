@@ -17,6 +17,18 @@ bool BufferRange::conflicts_with(const BufferRange& other) const {
   return std::max(begin, other.begin) < std::min(end, other.end);  // empty ranges meet nothing
 }
 
+std::vector<BufferRange> ranges_of(ArrayRef<const Buffer*> reads, ArrayRef<const Buffer*> writes) {
+  std::vector<BufferRange> out;
+  out.reserve(reads.size() + writes.size());
+  for (const Buffer* read : reads) {
+    out.push_back(BufferRange::from_buffer(*read, MemRangeRole::kSrc));
+  }
+  for (const Buffer* write : writes) {
+    out.push_back(BufferRange::from_buffer(*write, MemRangeRole::kDst));
+  }
+  return out;
+}
+
 const char* to_string(Hazard hazard) {
   switch (hazard) {
     case Hazard::kReadAfterWrite: return "RAW";

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "mlxn/base/array_ref.h"
 #include "mlxn/core/buffer.h"
@@ -27,6 +28,9 @@ struct BufferRange {
   bool conflicts_with(const BufferRange& other) const;
   friend bool operator==(const BufferRange&, const BufferRange&) = default;
 };
+
+// All accesses of a dispatch, reads first.
+std::vector<BufferRange> ranges_of(ArrayRef<const Buffer*> reads, ArrayRef<const Buffer*> writes);
 
 // A conflict that was found: what kind, and which new range met it.
 struct HazardFound {
