@@ -50,11 +50,10 @@ Status EncoderSession::submit(uint64_t fence) {
   if (error_) return *error_;
   MLXN_TRY(encoder_.check_open());
   Submission& submission = *encoder_.submission_;
+  if (!label_.empty()) encoder_.label(label_);  // the pass has it only while it is open
   if (fence != 0) {
     MLXN_TRY(ensure_event());
     MLXN_ASSIGN(MTL::CommandBuffer * commands, submission.command_buffer());
-    // Labels go to the pass as well, while it is open.
-    if (!label_.empty()) encoder_.label(label_);
     encoder_.end_pass();
     commands->encodeSignalEvent(event_.get(), fence);
     // A command buffer that fails may never signal; whoever waits must not hang.
@@ -62,7 +61,7 @@ Status EncoderSession::submit(uint64_t fence) {
       if (event->signaledValue() < fence) event->setSignaledValue(fence);
     });
   }
-  MLXN_TRY(encoder_.commit(label_));
+  MLXN_TRY(encoder_.commit({}));
   stages_.push_back({encoder_.submission_, fence});
   drained_ = true;
   fence_pending_ = fence != 0;

@@ -42,6 +42,7 @@ Result<MTL::CommandBuffer*> Submission::command_buffer() {
                                 ? queue_->metal->commandBufferWithUnretainedReferences()
                                 : queue_->metal->commandBuffer());
   if (!commands_) return Error(ErrorCode::kOutOfMemory, "the queue gave no command buffer");
+  if (!label_.empty()) commands_->setLabel(ns_string(label_));
   return commands_.get();
 }
 
@@ -62,7 +63,6 @@ void Submission::set_label(const std::string& label) {
 
 Status Submission::commit() {
   MLXN_ASSIGN(MTL::CommandBuffer * commands, command_buffer());
-  if (!label_.empty()) set_label(label_);
   if (context_->options.check_host_access) {
     for (auto& storage : storages_) storage->in_flight.fetch_add(1, std::memory_order_relaxed);
   }

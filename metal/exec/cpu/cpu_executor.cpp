@@ -11,6 +11,7 @@
 #include "metal/exec/cpu/list_runner.h"
 #include "metal/exec/cpu/permutation.h"
 #include "metal/exec/cpu/worker_pool.h"
+#include "mlxn/base/clock.h"
 #include "mlxn/base/settings.h"
 
 namespace mlxn::cpu {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <variant>
@@ -11,6 +10,7 @@
 #include "metal/exec/cpu/cpu_dispatch.h"
 #include "metal/exec/cpu/permutation.h"
 #include "mlxn/base/checked.h"
+#include "mlxn/base/clock.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::cpu {
@@ -312,12 +312,6 @@ class ListRunner {
 };
 
 }  // namespace
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
 
 Status run_list(const rt::CommandList& list, WorkerPool& pool, const RunOptions& options) {
   ScopedFloatModes modes;

@@ -15,7 +15,4 @@ struct RunOptions {
 // earliest failing command comes back; commands after it may not have run.
 Status run_list(const rt::CommandList& list, WorkerPool& pool, const RunOptions& options = {});
 
-// The executor's clock.
-uint64_t now_ns();
-
 }  // namespace mlxn::cpu
