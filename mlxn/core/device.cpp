@@ -23,8 +23,7 @@ MTL::ResourceOptions options_of(StorageMode mode) {
 }
 
 Result<uint64_t> bytes_of(Dtype dtype, const Shape& shape) {
-  MLXN_ASSIGN(const uint64_t elements, shape.element_count());
-  MLXN_ASSIGN(const uint64_t bytes, size_bytes(dtype, elements));
+  MLXN_ASSIGN(const uint64_t bytes, size_bytes(dtype, shape));
   if (bytes == 0) {
     return Error(ErrorCode::kInvalidArgument,
                  str("buffer of shape ", shape.to_string(), " has 0 bytes, expected at least 1"));

@@ -29,11 +29,6 @@ size_t class_index(uint64_t class_bytes) {
   return kSmallClasses + ((octave - kFirstOctave) << kStepBits) + step;
 }
 
-Result<uint64_t> bytes_of(Dtype dtype, const Shape& shape) {
-  MLXN_ASSIGN(const uint64_t elements, shape.element_count());
-  return size_bytes(dtype, elements);
-}
-
 using Memory = std::unique_ptr<Storage>;
 
 }  // namespace
@@ -274,7 +269,7 @@ Result<uint64_t> BufferPool::size_class(uint64_t byte_len) {
 }
 
 Result<Buffer> BufferPool::alloc(Dtype dtype, Shape shape) {
-  MLXN_ASSIGN(const uint64_t bytes, bytes_of(dtype, shape));
+  MLXN_ASSIGN(const uint64_t bytes, size_bytes(dtype, shape));
   MLXN_ASSIGN(auto storage, core_->take(bytes));
   if (core_->options().hold_until_reset) core_->hold(storage);
   return Buffer(std::move(storage), 0, bytes, dtype, shape);
@@ -285,7 +280,7 @@ Result<std::vector<Buffer>> BufferPool::alloc_batch(ArrayRef<PoolRequest> reques
   out.reserve(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     const auto& [dtype, shape] = requests[i];
-    auto bytes = bytes_of(dtype, shape);
+    auto bytes = size_bytes(dtype, shape);
     if (!bytes) return std::move(bytes.error().add_context(str("request ", i)));
     auto storage = core_->take(*bytes);  // on failure the earlier ones go back with `out`
     if (!storage) return std::move(storage.error().add_context(str("request ", i)));

@@ -35,4 +35,9 @@ bool operator==(const Shape& a, const Shape& b) {
   return a.count_ == b.count_ && std::equal(a.begin(), a.end(), b.begin());
 }
 
+Result<uint64_t> size_bytes(Dtype dtype, const Shape& shape) {
+  MLXN_ASSIGN(const uint64_t elements, shape.element_count());
+  return size_bytes(dtype, elements);
+}
+
 }  // namespace mlxn

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "mlxn/base/array_ref.h"
+#include "mlxn/base/dtype.h"
 #include "mlxn/base/result.h"
 
 namespace mlxn {
@@ -35,5 +36,8 @@ class Shape {
   size_t count_ = 0;
   std::array<uint64_t, kMaxDimensions> sizes_ = {};
 };
+
+// Bytes of a tensor of this type and shape.
+Result<uint64_t> size_bytes(Dtype dtype, const Shape& shape);
 
 }  // namespace mlxn
