@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kImageMagic = 0x494e584d;    // "MXNI"
 constexpr uint32_t kLibraryMagic = 0x4c4e584d;  // "MXNL"
-constexpr uint32_t kFormatVersion = 2;
+constexpr uint32_t kFormatVersion = 3;
 
 // Appends little-endian values (the library supports little-endian hosts only).
 class Writer {
@@ -155,7 +155,10 @@ void visit(Archive& archive, Kernel& k) {
   fields(archive, k.name, k.symbol);
   small_field(archive, k.tier, 4);
   fields(archive, k.arguments, k.static_threadgroup_bytes, k.frame_bytes, k.max_total_threads,
-         k.required_threads[0], k.required_threads[1], k.required_threads[2]);
+         k.required_threads[0], k.required_threads[1], k.required_threads[2], k.context_bytes,
+         k.context_bytes_per_simdgroup);
+  small_field(archive, k.shape.kind, 3);
+  fields(archive, k.shape.size[0], k.shape.size[1], k.shape.size[2]);
 }
 
 template <class Archive>

@@ -83,9 +83,34 @@ struct ArgumentInfo {
   std::vector<MemberInfo> members;  // when the pointee is a struct
 };
 
-// How the CPU runs a kernel. Numbers are the tiers of the design; 1 and 2 are reserved for region
-// splitting.
-enum class Tier : uint8_t { kWorkItemLoop = 0, kCoroutine = 3 };
+// How the CPU runs a kernel; numbers are the tiers of the design.
+enum class Tier : uint8_t {
+  kWorkItemLoop = 0,   // no cross-lane operation: a loop over all threads
+  kRegions = 1,        // loops over lanes between cross-lane operations, control flow kept once
+  kMaskedRegions = 2,  // the same, with the place each lane has reached kept for each lane
+  kCoroutine = 3,      // threads that suspend
+};
+
+// The threadgroup sizes code is made for. Tiers 0 and 3 always make code for any size.
+struct Shape {
+  enum class Kind : uint8_t {
+    kFlat32 = 0,  // n x 1 x 1 threads, n a multiple of 32
+    kExact = 1,   // size[0] x size[1] x size[2] threads, no others
+    kAny = 2,
+  };
+  Kind kind = Kind::kFlat32;
+  uint32_t size[3] = {0, 0, 0};  // kExact only
+
+  bool covers(const uint32_t threads[3]) const {
+    switch (kind) {
+      case Kind::kFlat32: return threads[0] % 32 == 0 && threads[1] == 1 && threads[2] == 1;
+      case Kind::kExact:
+        return threads[0] == size[0] && threads[1] == size[1] && threads[2] == size[2];
+      default: return true;
+    }
+  }
+  bool operator==(const Shape&) const = default;
+};
 
 // One compiled entry point inside an Image.
 struct Kernel {
@@ -95,6 +120,10 @@ struct Kernel {
   std::vector<ArgumentInfo> arguments;
   uint64_t static_threadgroup_bytes = 0;
   uint64_t frame_bytes = 0;  // coroutine tier: per thread, multiple of 64
+  // Tiers 1 and 2: the size of MslThreadgroup::context is the first plus the second for each
+  // simdgroup present. Multiples of 64.
+  uint64_t context_bytes = 0, context_bytes_per_simdgroup = 0;
+  Shape shape{Shape::Kind::kAny};  // the threadgroups it may run
   uint32_t max_total_threads = 1024;
   uint32_t required_threads[3] = {0, 0, 0};  // reqd_work_group_size equivalent, 0 when free
 };
@@ -119,16 +148,18 @@ struct Target {
   std::string to_key() const;
 };
 
-enum class Emit { kCode, kLlvmIr, kAssembly };
+// kExplanation: which tier each kernel takes and why, with source lines, as text.
+enum class Emit { kCode, kLlvmIr, kAssembly, kExplanation };
 
 struct CompileRequest {
   std::vector<std::string> entry_points;  // host names; empty = all
   std::vector<ConstantValue> constants;
   Target target;
-  Emit emit = Emit::kCode;  // kLlvmIr / kAssembly: Image::code holds the text
+  Shape shape;              // cpu: threadgroup sizes to compile for
+  Emit emit = Emit::kCode;  // all others: Image::code holds the text
   bool allow_unset_constants =
       false;              // compile kernels whose constants have no value (checking only)
-  int forced_tier = -1;   // -1: the compiler chooses
+  int forced_tier = -1;   // the lowest tier to use, where a kernel allows it; -1: 0
   std::string libdevice;  // ptx: bitcode with NVIDIA's math functions; empty: calls stay external
 };
 

@@ -34,6 +34,7 @@ struct MslThreadgroup {
   unsigned char* threadgroup_buffer[MSL_MAX_THREADGROUP_BUFFERS];  // [[threadgroup(n)]] arguments
   unsigned char* frames;            // coroutine tier: frame_bytes for each thread
   struct MslSimdgroup* simdgroups;  // coroutine tier: one for each 32 threads
+  unsigned char* context;           // tiers 1 and 2: values that outlive a region, 64-byte aligned
 };
 
 // An operation word: kind, element type and function packed in one integer.
@@ -88,7 +89,7 @@ enum MslOpFunction {
 // part. A threadgroup barrier opens when every thread that is not done waits at one. If nothing can
 // run and nothing can open, the kernel is deadlocked: an error.
 
-// Entry points. Tier 0 runs all threads of one threadgroup and returns.
+// Entry points. Tiers 0 to 2 run all threads of one threadgroup and return.
 typedef void (*MslThreadgroupEntry)(const struct MslDispatch*, struct MslThreadgroup*);
 // Coroutine tier: starts thread `thread` (linear index, x fastest) and returns when it suspends or
 // is done. Its frame is threadgroup->frames + thread * frame_bytes and begins with the address of a
