@@ -13,7 +13,8 @@ namespace mlxn::rt {
 struct ExecutorOptions {
   uint32_t worker_count = 0;  // 0: the executor chooses
   bool dispatch_sampling = true;
-  uint64_t schedule_seed = 0;  // shuffles what runs between two barriers; 0: the setting
+  uint64_t schedule_seed = 0;    // shuffles what runs between two barriers; 0: the setting
+  bool reverse_threads = false;  // coroutines run in descending order
 };
 
 struct ExecutorEntry {

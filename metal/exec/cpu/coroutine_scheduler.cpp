@@ -20,17 +20,20 @@ struct Waiting {
 
 class Simdgroup {
  public:
-  Simdgroup(MslThreadgroup& group, uint64_t frame_bytes, unsigned index, unsigned threads)
+  Simdgroup(MslThreadgroup& group, uint64_t frame_bytes, unsigned index, unsigned threads,
+            ThreadOrder order)
       : state_(group.simdgroups[index]),
         frames_(group.frames + uint64_t{index} * kWidth * frame_bytes),
         frame_bytes_(frame_bytes),
         first_thread_(index * kWidth),
-        lanes_(std::min(kWidth, threads - first_thread_)) {}
+        lanes_(std::min(kWidth, threads - first_thread_)),
+        order_(order) {}
 
   MLXN_CALLS_LOADED_CODE
   void start(MslThreadEntry entry, const MslDispatch& dispatch, MslThreadgroup& group) {
     for (unsigned lane = lanes_; lane < kWidth; ++lane) state_.op[lane] = MSL_OP_DONE;
-    for (unsigned lane = 0; lane < lanes_; ++lane) {
+    for (unsigned turn = 0; turn < lanes_; ++turn) {
+      const unsigned lane = order_ == ThreadOrder::kAscending ? turn : lanes_ - 1 - turn;
       state_.op[lane] = MSL_OP_RUNNING;
       entry(&dispatch, &group, first_thread_ + lane);
     }
@@ -79,8 +82,11 @@ class Simdgroup {
 
   MLXN_CALLS_LOADED_CODE
   void resume(uint32_t mask) {
-    for (; mask != 0; mask &= mask - 1) {
-      const unsigned lane = static_cast<unsigned>(std::countr_zero(mask));
+    while (mask != 0) {
+      const int next =
+          order_ == ThreadOrder::kAscending ? std::countr_zero(mask) : 31 - std::countl_zero(mask);
+      const unsigned lane = static_cast<unsigned>(next);
+      mask &= ~(1u << lane);
       unsigned char* frame = frames_ + lane * frame_bytes_;
       state_.op[lane] = MSL_OP_RUNNING;
       (*reinterpret_cast<void (**)(void*)>(frame))(frame);
@@ -100,25 +106,30 @@ class Simdgroup {
   uint64_t frame_bytes_;
   unsigned first_thread_;
   unsigned lanes_;
+  ThreadOrder order_;
 };
 
 }  // namespace
 
 Status run_coroutines(MslThreadEntry entry, uint64_t frame_bytes, const MslDispatch& dispatch,
-                      MslThreadgroup& group) {
+                      MslThreadgroup& group, ThreadOrder order) {
   const unsigned threads = group.size[0] * group.size[1] * group.size[2];
   const unsigned simdgroups = (threads + kWidth - 1) / kWidth;
+  auto simdgroup_at = [&](unsigned turn) {
+    const unsigned index = order == ThreadOrder::kAscending ? turn : simdgroups - 1 - turn;
+    return Simdgroup(group, frame_bytes, index, threads, order);
+  };
   bool barrier = false;
-  for (unsigned i = 0; i < simdgroups; ++i) {
-    Simdgroup simdgroup(group, frame_bytes, i, threads);
+  for (unsigned turn = 0; turn < simdgroups; ++turn) {
+    Simdgroup simdgroup = simdgroup_at(turn);
     simdgroup.start(entry, dispatch, group);
     MLXN_ASSIGN(bool waits, simdgroup.settle());
     barrier |= waits;
   }
   while (barrier) {
     barrier = false;
-    for (unsigned i = 0; i < simdgroups; ++i) {
-      Simdgroup simdgroup(group, frame_bytes, i, threads);
+    for (unsigned turn = 0; turn < simdgroups; ++turn) {
+      Simdgroup simdgroup = simdgroup_at(turn);
       simdgroup.open_barrier();
       MLXN_ASSIGN(bool waits, simdgroup.settle());
       barrier |= waits;

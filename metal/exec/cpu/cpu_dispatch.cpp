@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "metal/exec/cpu/coroutine_scheduler.h"
 #include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::cpu {
 namespace {
-
-constexpr uint64_t kMaxScratch = uint64_t{1} << 30;
-constexpr uint64_t kMaxFrame = uint64_t{1} << 20;
 
 Error invalid(std::string what) {
   return Error(ErrorCode::kInvalidArgument, std::move(what));
@@ -21,75 +17,24 @@ std::string to_text(const rt::Size3& size) {
   return str(size.x, " x ", size.y, " x ", size.z);
 }
 
-Status check_kernel(const msl::Kernel& kernel) {
-  const bool coroutine = kernel.tier == msl::Tier::kCoroutine;
-  if (!coroutine && kernel.tier != msl::Tier::kWorkItemLoop) {
-    return Error(ErrorCode::kPipelineFailed,
-                 str("tier ", static_cast<int>(kernel.tier), " is not known to the CPU executor"));
+std::string to_text(const msl::Shape& shape) {
+  switch (shape.kind) {
+    case msl::Shape::Kind::kFlat32: return "n x 1 x 1 threads, n a multiple of 32";
+    case msl::Shape::Kind::kExact:
+      return str(to_text(rt::Size3{shape.size[0], shape.size[1], shape.size[2]}), " threads");
+    default: return "any number of threads";
   }
-  if (coroutine &&
-      (kernel.frame_bytes == 0 || kernel.frame_bytes % 64 != 0 || kernel.frame_bytes > kMaxFrame)) {
-    return Error(ErrorCode::kPipelineFailed,
-                 str("frame of ", kernel.frame_bytes, " bytes, expected a multiple of 64 up to ",
-                     kMaxFrame));
-  }
-  if (kernel.static_threadgroup_bytes > kMaxScratch) {
-    return Error(ErrorCode::kPipelineFailed,
-                 str(kernel.static_threadgroup_bytes, " bytes of threadgroup memory"));
-  }
-  return {};
-}
-
-Result<uint32_t> needed(const msl::Kernel& kernel, msl::ArgumentKind kind) {
-  static_assert(MSL_MAX_BUFFERS < 32 && MSL_MAX_THREADGROUP_BUFFERS < 32);
-  uint32_t bits = 0;
-  for (const msl::ArgumentInfo& argument : kernel.arguments) {
-    if (argument.kind != kind || !argument.active) continue;
-    if (argument.index >= MSL_MAX_BUFFERS) {
-      return Error(ErrorCode::kPipelineFailed,
-                   str("argument \"", argument.name, "\" has index ", argument.index,
-                       ", expected below ", MSL_MAX_BUFFERS));
-    }
-    bits |= 1u << argument.index;
-  }
-  return bits;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<rt::Pipeline>> load_pipeline(const msl::Image& image,
-                                                    const std::string& kernel,
-                                                    const std::string& target) {
-  if (image.target != target) {
-    return Error(ErrorCode::kPipelineFailed,
-                 str("kernel \"", kernel, "\" was compiled for \"", image.target,
-                     "\", this device runs \"", target, "\""));
-  }
-  auto found = std::ranges::find(image.kernels, kernel, &msl::Kernel::name);
-  if (found == image.kernels.end()) {
-    return Error(ErrorCode::kFunctionNotFound, str("the image has no kernel \"", kernel, "\""));
-  }
-  auto load = [&]() -> Result<std::shared_ptr<CpuPipeline>> {
-    auto pipeline = std::make_shared<CpuPipeline>();
-    MLXN_TRY(check_kernel(*found));
-    MLXN_ASSIGN(pipeline->object, LoadedObject::load(image.code));
-    MLXN_ASSIGN(pipeline->entry, pipeline->object->find_function(found->symbol));
-    pipeline->kernel = *found;
-    MLXN_ASSIGN(pipeline->needed_buffers, needed(*found, msl::ArgumentKind::kBuffer));
-    MLXN_ASSIGN(pipeline->needed_threadgroup_memory,
-                needed(*found, msl::ArgumentKind::kThreadgroupMemory));
-    return pipeline;
-  };
-  auto pipeline = load();
-  if (!pipeline) return std::move(pipeline).error().add_context(str("kernel \"", kernel, "\""));
-  return std::shared_ptr<rt::Pipeline>(std::move(*pipeline));
-}
-
 Status PreparedDispatch::prepare(const rt::Dispatch& dispatch, const rt::CommandList& list) {
   if (!dispatch.pipeline) return invalid("dispatch without a pipeline");
   pipeline_ = static_cast<const CpuPipeline*>(dispatch.pipeline);
+  edge_ = static_cast<const CpuPipeline*>(dispatch.edge_pipeline);
   MLXN_TRY(set_grid(dispatch));
   if (threadgroups_ == 0) return {};
+  MLXN_TRY(check_sizes());
   MLXN_TRY(bind(dispatch, list));
   return lay_out_scratch(dispatch, list);
 }
@@ -129,8 +74,30 @@ Status PreparedDispatch::set_grid(const rt::Dispatch& dispatch) {
   return {};
 }
 
+Status PreparedDispatch::check_sizes() const {
+  if (pipeline_->kernel.shape.kind == msl::Shape::Kind::kAny) return {};
+  // A dimension has whole threadgroups, one that is cut off, or both.
+  unsigned sizes[3][2] = {};
+  for (int i = 0; i < 3; ++i) {
+    const unsigned whole = abi_.threads_per_threadgroup[i], grid = abi_.threads_per_grid[i];
+    sizes[i][0] = grid >= whole ? whole : grid;
+    sizes[i][1] = grid % whole != 0 ? grid % whole : sizes[i][0];
+  }
+  for (unsigned corner = 0; corner < 8; ++corner) {
+    const unsigned size[3] = {sizes[0][corner & 1], sizes[1][corner >> 1 & 1],
+                              sizes[2][corner >> 2]};
+    if (pipeline_->kernel.shape.covers(size) || (edge_ && edge_->kernel.shape.covers(size))) {
+      continue;
+    }
+    return invalid(str("threadgroup of ", to_text({size[0], size[1], size[2]}),
+                       " threads, the code is for ", to_text(pipeline_->kernel.shape),
+                       edge_ ? str(" and ", to_text(edge_->kernel.shape)) : ""));
+  }
+  return {};
+}
+
 Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandList& list) {
-  uint32_t missing = pipeline_->needed_buffers;
+  uint32_t missing = pipeline_->needed_buffers | (edge_ ? edge_->needed_buffers : 0);
   for (const rt::Binding& binding : list.bindings_of(dispatch)) {
     if (binding.index >= MSL_MAX_BUFFERS) {
       return invalid(str("buffer index ", binding.index, ", expected below ", MSL_MAX_BUFFERS));
@@ -149,49 +116,74 @@ Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandLis
   return {};
 }
 
+// The most that a whole threadgroup needs of each kind. Loading has bounded all factors: 1024
+// threads and 32 simdgroups of at most kMaxScratch bytes do not overflow.
+PreparedDispatch::ScratchNeeds PreparedDispatch::scratch_needs() const {
+  const unsigned* size = abi_.threads_per_threadgroup;
+  const uint64_t threads = uint64_t{size[0]} * size[1] * size[2];
+  const uint64_t simdgroups = (threads + MSL_SIMD_WIDTH - 1) / MSL_SIMD_WIDTH;
+  ScratchNeeds needs;
+  for (const CpuPipeline* code : {pipeline_, edge_}) {
+    if (!code) continue;
+    const msl::Kernel& kernel = code->kernel;
+    auto raise = [](uint64_t& need, uint64_t bytes) { need = std::max(need, bytes); };
+    needs.arguments |= code->needed_threadgroup_memory;
+    raise(needs.threadgroup_memory, kernel.static_threadgroup_bytes);
+    if (code->is_coroutine()) {
+      raise(needs.frames, threads * kernel.frame_bytes);
+      raise(needs.simdgroups, simdgroups * sizeof(MslSimdgroup));
+    } else if (kernel.tier != msl::Tier::kWorkItemLoop) {
+      raise(needs.context, kernel.context_bytes + simdgroups * kernel.context_bytes_per_simdgroup);
+    }
+  }
+  return needs;
+}
+
 Status PreparedDispatch::lay_out_scratch(const rt::Dispatch& dispatch,
                                          const rt::CommandList& list) {
-  const msl::Kernel& kernel = pipeline_->kernel;
+  const ScratchNeeds needs = scratch_needs();
   uint64_t cursor = 0;
-  auto take = [&](uint64_t bytes) -> Result<uint64_t> {
+  auto take = [&](uint64_t bytes, const char* what) -> Result<uint64_t> {
     const uint64_t begin = cursor;
-    if (bytes > kMaxScratch) return invalid(str(bytes, " bytes of threadgroup memory"));
-    cursor += (bytes + Scratch::kAlignment - 1) / Scratch::kAlignment * Scratch::kAlignment;
-    if (cursor > kMaxScratch) return invalid(str(cursor, " bytes of memory for each worker"));
+    const uint64_t rounded = (bytes + Scratch::kAlignment - 1) / Scratch::kAlignment;
+    if (bytes > kMaxScratch - cursor || rounded > (kMaxScratch - cursor) / Scratch::kAlignment) {
+      return invalid(str(bytes, " bytes of ", what, " after ", cursor,
+                         " others for each worker, expected at most ", kMaxScratch, " together"));
+    }
+    cursor += rounded * Scratch::kAlignment;
     return begin;
   };
-  MLXN_TRY(take(kernel.static_threadgroup_bytes));
-  uint32_t missing = pipeline_->needed_threadgroup_memory;
+  MLXN_TRY(take(needs.threadgroup_memory, "threadgroup memory"));
+  uint32_t missing = needs.arguments;
   for (const rt::ThreadgroupMemory& memory : list.threadgroup_memory_of(dispatch)) {
     if (memory.index >= MSL_MAX_THREADGROUP_BUFFERS) {
       return invalid(str("threadgroup memory index ", memory.index, ", expected below ",
                          MSL_MAX_THREADGROUP_BUFFERS));
     }
-    MLXN_ASSIGN(uint64_t offset, take(memory.bytes));
+    MLXN_ASSIGN(uint64_t offset, take(memory.bytes, "threadgroup memory"));
     threadgroup_buffers_.push_back({memory.index, offset});
     missing &= ~(1u << memory.index);
   }
   if (missing != 0) return missing_argument(msl::ArgumentKind::kThreadgroupMemory, missing);
-  if (kernel.tier == msl::Tier::kCoroutine) {
-    const uint64_t threads = uint64_t{abi_.threads_per_threadgroup[0]} *
-                             abi_.threads_per_threadgroup[1] * abi_.threads_per_threadgroup[2];
-    const uint64_t simdgroups = (threads + MSL_SIMD_WIDTH - 1) / MSL_SIMD_WIDTH;
-    MLXN_ASSIGN(frames_offset_, take(threads * kernel.frame_bytes));
-    MLXN_ASSIGN(simdgroups_offset_, take(simdgroups * sizeof(MslSimdgroup)));
-  }
+  MLXN_ASSIGN(frames_offset_, take(needs.frames, "coroutine frames"));
+  MLXN_ASSIGN(simdgroups_offset_, take(needs.simdgroups, "simdgroup state"));
+  MLXN_ASSIGN(context_offset_, take(needs.context, "context"));
   scratch_bytes_ = std::max<uint64_t>(cursor, 1);
   return {};
 }
 
 Error PreparedDispatch::missing_argument(msl::ArgumentKind kind, uint32_t missing) const {
-  for (const msl::ArgumentInfo& argument : pipeline_->kernel.arguments) {
-    if (argument.kind != kind || !argument.active || !(missing >> argument.index & 1)) continue;
-    if (kind == msl::ArgumentKind::kBuffer) {
-      return invalid(
-          str("argument \"", argument.name, "\": no buffer is bound at index ", argument.index));
+  for (const CpuPipeline* code : {pipeline_, edge_}) {
+    if (!code) continue;
+    for (const msl::ArgumentInfo& argument : code->kernel.arguments) {
+      if (argument.kind != kind || !argument.active || !(missing >> argument.index & 1)) continue;
+      if (kind == msl::ArgumentKind::kBuffer) {
+        return invalid(
+            str("argument \"", argument.name, "\": no buffer is bound at index ", argument.index));
+      }
+      return invalid(str("argument \"", argument.name, "\": threadgroup memory ", argument.index,
+                         " has no length"));
     }
-    return invalid(str("argument \"", argument.name, "\": threadgroup memory ", argument.index,
-                       " has no length"));
   }
   return Error(ErrorCode::kInternal, "an argument is not bound");
 }
@@ -206,22 +198,23 @@ Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch) con
   }
   group.frames = block + frames_offset_;
   group.simdgroups = reinterpret_cast<MslSimdgroup*>(block + simdgroups_offset_);
+  group.context = block + context_offset_;
 
   const unsigned* counts = abi_.threadgroups_per_grid;
   group.position[0] = static_cast<unsigned>(begin % counts[0]);
   group.position[1] = static_cast<unsigned>(begin / counts[0] % counts[1]);
   group.position[2] = static_cast<unsigned>(begin / counts[0] / counts[1]);
-  const bool coroutine = pipeline_->kernel.tier == msl::Tier::kCoroutine;
   for (uint64_t i = begin; i < end; ++i) {
     for (int d = 0; d < 3; ++d) {
       const unsigned size = abi_.threads_per_threadgroup[d];
       group.size[d] = std::min(size, abi_.threads_per_grid[d] - group.position[d] * size);
     }
-    if (coroutine) {
-      MLXN_TRY(run_coroutines(reinterpret_cast<MslThreadEntry>(pipeline_->entry),
-                              pipeline_->kernel.frame_bytes, abi_, group));
+    const CpuPipeline& code = code_for(group.size);
+    if (code.is_coroutine()) {
+      MLXN_TRY(run_coroutines(reinterpret_cast<MslThreadEntry>(code.entry), code.kernel.frame_bytes,
+                              abi_, group, code.thread_order));
     } else {
-      reinterpret_cast<MslThreadgroupEntry>(pipeline_->entry)(&abi_, &group);
+      reinterpret_cast<MslThreadgroupEntry>(code.entry)(&abi_, &group);
     }
     if (++group.position[0] < counts[0]) continue;
     group.position[0] = 0;

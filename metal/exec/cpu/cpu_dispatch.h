@@ -1,32 +1,15 @@
 // One dispatch, checked and laid out once, then run by any number of workers.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "metal/exec/cpu/object_loader.h"
+#include "metal/exec/cpu/cpu_pipeline.h"
 #include "metal/exec/cpu/scratch.h"
 #include "metal/msl/kernel_abi.h"
 #include "metal/rt/executor.h"
 
 namespace mlxn::cpu {
-
-class CpuPipeline : public rt::Pipeline {
- public:
-  std::unique_ptr<LoadedObject> object;
-  void* entry = nullptr;  // MslThreadgroupEntry or MslThreadEntry, by kernel.tier
-  // Indices with an active argument, as bits; the executor checks that they are bound.
-  uint32_t needed_buffers = 0, needed_threadgroup_memory = 0;
-  // Measured time of a threadgroup, 0 before the first run. A hint for scheduling only.
-  mutable std::atomic<uint64_t> ns_per_threadgroup{0};
-};
-
-// Makes an image's kernel executable; `target` is the key of the code this machine runs.
-Result<std::shared_ptr<rt::Pipeline>> load_pipeline(const msl::Image& image,
-                                                    const std::string& kernel,
-                                                    const std::string& target);
 
 class PreparedDispatch {
  public:
@@ -47,16 +30,28 @@ class PreparedDispatch {
   };
 
   Status set_grid(const rt::Dispatch& dispatch);
+  // Whether the code there is runs every threadgroup size of the grid; a ragged one has up to 8.
+  Status check_sizes() const;
   Status bind(const rt::Dispatch& dispatch, const rt::CommandList& list);
+  struct ScratchNeeds {
+    uint64_t threadgroup_memory = 0, frames = 0, simdgroups = 0, context = 0;  // bytes
+    uint32_t arguments = 0;  // indices with an active threadgroup argument, as bits
+  };
+  ScratchNeeds scratch_needs() const;
   Status lay_out_scratch(const rt::Dispatch& dispatch, const rt::CommandList& list);
   // Which needed argument has nothing bound.
   Error missing_argument(msl::ArgumentKind kind, uint32_t missing) const;
+  // The code for a threadgroup; check_sizes has seen that there is some.
+  const CpuPipeline& code_for(const unsigned size[3]) const {
+    return !edge_ || pipeline_->kernel.shape.covers(size) ? *pipeline_ : *edge_;
+  }
 
   const CpuPipeline* pipeline_ = nullptr;
+  const CpuPipeline* edge_ = nullptr;  // for threadgroups pipeline_ does not cover; null: none
   MslDispatch abi_{};
   uint64_t threadgroups_ = 0;
   std::vector<ThreadgroupBuffer> threadgroup_buffers_;
-  uint64_t frames_offset_ = 0, simdgroups_offset_ = 0, scratch_bytes_ = 0;
+  uint64_t frames_offset_ = 0, simdgroups_offset_ = 0, context_offset_ = 0, scratch_bytes_ = 0;
 };
 
 }  // namespace mlxn::cpu

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "metal/exec/cpu/cpu_dispatch.h"
 #include "metal/exec/cpu/cpu_memory.h"
+#include "metal/exec/cpu/cpu_pipeline.h"
 #include "metal/exec/cpu/cpu_target.h"
 #include "metal/exec/cpu/list_runner.h"
 #include "metal/exec/cpu/permutation.h"
@@ -45,6 +45,7 @@ class CpuExecutor : public rt::Executor {
         target_key_(info_.target.to_key()),
         account_(std::make_shared<std::atomic<uint64_t>>(0)),
         schedule_seed_(options.schedule_seed),
+        thread_order_(options.reverse_threads ? ThreadOrder::kDescending : ThreadOrder::kAscending),
         pool_(info_.worker_count, options.spin_us) {}
 
   const rt::DeviceInfo& info() const override { return info_; }
@@ -58,7 +59,7 @@ class CpuExecutor : public rt::Executor {
   }
   Result<std::shared_ptr<rt::Pipeline>> load(const msl::Image& image,
                                              const std::string& kernel) override {
-    return load_pipeline(image, kernel, target_key_);
+    return load_pipeline(image, kernel, target_key_, thread_order_);
   }
   Status run(const rt::CommandList& list, rt::RunTimes& times) override {
     times.start_ns = now_ns();
@@ -81,6 +82,7 @@ class CpuExecutor : public rt::Executor {
   const std::string target_key_;
   const Account account_;
   const uint64_t schedule_seed_;
+  const ThreadOrder thread_order_;
   std::atomic<uint64_t> lists_{0};
   WorkerPool pool_;
 };

@@ -13,7 +13,9 @@ struct CpuOptions {
   bool dispatch_sampling = true;  // whether timestamps between dispatches are offered
   uint32_t spin_us = 50;          // how long an idle worker spins before it sleeps
   uint64_t schedule_seed = 0;     // not 0: what runs between two barriers is shuffled
-  msl::Target target;             // code to accept; an empty cpu name means detect_target()
+  // Coroutine tier: threads and simdgroups take their turns in descending order.
+  bool reverse_threads = false;
+  msl::Target target;  // code to accept; an empty cpu name means detect_target()
 };
 
 // Options with every field taken from the settings table.

@@ -25,6 +25,9 @@ struct DeviceOptions {
   // wrong result. With one worker and one queue a seed gives the same order each time. 0: the
   // setting `schedule_seed`, which is off unless set.
   uint64_t schedule_seed = 0;
+  // Makes the coroutine tier of the CPU executor run threads in descending order. A kernel whose
+  // result differs from that in ascending order has a race within a threadgroup.
+  bool reverse_threads = false;
   int forced_tier = -1;  // tier of the CPU executor for every kernel; -1: the compiler chooses
 };
 

@@ -14,6 +14,7 @@ namespace kernel_test {
 struct Machine {
   uint32_t workers = 2;
   int tier = -1;
+  bool reverse_threads = false;
 };
 
 // A buffer of bytes that travels to the kernel and back.
@@ -45,6 +46,7 @@ inline void execute(const Machine& machine, Program& run) {
   options.executor = "cpu";
   options.worker_count = machine.workers;
   options.forced_tier = machine.tier;
+  options.reverse_threads = machine.reverse_threads;
   auto device = NS::TransferPtr(mlxn::metal::create_device(options, &error));
   ASSERT_TRUE(device) << (error ? error->localizedDescription()->utf8String() : "");
   auto text = [](const std::string& s) {
