@@ -61,6 +61,9 @@ struct ThreadgroupMemory {
 
 struct Dispatch {
   const Pipeline* pipeline = nullptr;
+  // The same kernel's code for threadgroups whose size `pipeline` does not cover (those at the edge
+  // of a ragged grid); null when there are none.
+  const Pipeline* edge_pipeline = nullptr;
   uint64_t first_binding = 0, first_threadgroup_memory = 0;  // in the list's vectors
   uint32_t binding_count = 0, threadgroup_memory_count = 0;
   Size3 threads_per_grid;  // exact grid; a multiple of the threadgroup unless dispatchThreads
