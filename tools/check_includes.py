@@ -37,7 +37,7 @@ RULES = {
 
 # Outside headers that only some folders may see.
 RESTRICTED = [
-    (re.compile(r"^(llvm|clang|llvm-c)/"), ("metal/msl", "metal/exec")),
+    (re.compile(r"^(llvm|clang|llvm-c)/"), ("metal/msl", "metal/exec", "tests/passes")),
     (re.compile(r"^(cuda|cuda_runtime|nvrtc|nvml)[\w.]*\.h$"), ("metal/exec/cuda",)),
     (re.compile(r"^(Metal|Foundation)/"),
      ("metal/include", "metal/rt", "mlxn/core", "mlxn/testing", "apps", "bench", "tests", "examples")),

@@ -3,7 +3,6 @@
 // lanes it concerns have arrived.
 #include <cstddef>
 
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Intrinsics.h"
@@ -12,6 +11,7 @@
 #include "metal/msl/kernel_abi.h"
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/prepare.h"
+#include "metal/msl/passes/simdgroup_ops.h"
 
 namespace mlxn::msl {
 
@@ -20,40 +20,6 @@ using namespace llvm;
 namespace {
 
 constexpr const char* kFrameMarker = "__msl_note_frame_size";
-
-// The operation word of a call, and how many of its arguments are operands.
-struct Operation {
-  unsigned word = 0;
-  unsigned operands = 0;
-};
-
-unsigned type_of(StringRef suffix) {
-  return StringSwitch<unsigned>(suffix)
-      .Case("f32", MSL_TYPE_F32)
-      .Case("i32", MSL_TYPE_I32)
-      .Case("u32", MSL_TYPE_U32)
-      .Case("i64", MSL_TYPE_I64)
-      .Default(MSL_TYPE_U64);
-}
-
-Operation operation_of(const CallInst& call) {
-  StringRef name = call.getCalledFunction()->getName();
-  auto function = [&] {
-    return unsigned(cast<ConstantInt>(call.getArgOperand(1))->getZExtValue());
-  };
-  if (name == "__msl_threadgroup_barrier") return {MSL_OP_THREADGROUP_BARRIER, 0};
-  if (name == "__msl_simdgroup_barrier") return {MSL_OP_SIMDGROUP_BARRIER, 0};
-  if (name == "__msl_simd_shuffle") return {MSL_OP_SHUFFLE, 2};
-  if (name == "__msl_simd_ballot") return {MSL_OP_BALLOT, 1};
-  if (name == "__msl_simd_active") return {MSL_OP_ACTIVE, 0};
-  if (name == "__msl_simd_matrix_fma") return {MSL_OP_MATRIX_FMA, 3};
-  StringRef suffix = name.take_back(3);
-  if (name.starts_with("__msl_simd_reduce_"))
-    return {unsigned(MSL_OP(MSL_OP_REDUCE, type_of(suffix), function())), 1};
-  if (name.starts_with("__msl_simd_scan_inclusive_"))
-    return {unsigned(MSL_OP(MSL_OP_SCAN_INCLUSIVE, type_of(suffix), function())), 1};
-  return {unsigned(MSL_OP(MSL_OP_SCAN_EXCLUSIVE, type_of(suffix), function())), 1};
-}
 
 class CoroutineBuilder {
  public:
@@ -102,8 +68,8 @@ class CoroutineBuilder {
     column_ = b.CreateInBoundsGEP(b.getInt8Ty(), groups, b.CreateAdd(group, lane));
 
     ValueToValueMapTy map;
-    Value* arguments[] = {start_->getArg(0), threadgroup_, x, y, z};
-    for (unsigned i = 0; i < 5; ++i) map[entry_.getArg(i)] = arguments[i];
+    Value* arguments[] = {start_->getArg(0), threadgroup_, x, y, z, thread};
+    for (unsigned i = 0; i < 6; ++i) map[entry_.getArg(i)] = arguments[i];
     SmallVector<ReturnInst*, 8> returns;
     CloneFunctionInto(start_, &entry_, map, CloneFunctionChangeType::LocalChangesOnly, returns);
     b.CreateBr(cast<BasicBlock>(map[&entry_.getEntryBlock()]));
@@ -209,7 +175,7 @@ class CoroutineBuilder {
   }
 
   void lower_call(CallInst& call) {
-    Operation operation = operation_of(call);
+    LaneOperation operation = lane_operation(call);
     IRBuilder<> b(&call);
     unsigned row = 0;
     for (unsigned i = 0; i < operation.operands; ++i)

@@ -31,4 +31,9 @@ unsigned site_of(const llvm::CallInst& call);
 llvm::Value* emit_lane_operation(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
                                  llvm::ArrayRef<llvm::Value*> operands, llvm::Value* active);
 
+// a * b + c of 8x8 matrices, each a <64 x float> that holds lane after lane the two elements of
+// that lane. Every element is rounded once for each k, k ascending.
+llvm::Value* emit_matrix_fma(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* b,
+                             llvm::Value* c);
+
 }  // namespace mlxn::msl
