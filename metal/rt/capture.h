@@ -65,7 +65,7 @@ class Capture {
   uint64_t lists_ = 0;
   std::vector<Seen> memories_;
   std::unordered_map<const void*, uint64_t> memory_numbers_, pipeline_numbers_, library_numbers_;
-  std::vector<std::shared_ptr<const void>> kept_;  // pipelines and libraries
+  std::vector<std::shared_ptr<const void>> kept_;  // origins of pipelines, and libraries
   // What the current list's objects stand for, by address, and their labels.
   std::unordered_map<const void*, const Life*> lives_;
 };

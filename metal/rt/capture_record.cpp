@@ -124,14 +124,14 @@ Result<uint64_t> Capture::library_number(const std::shared_ptr<const LibraryText
 }
 
 Result<uint64_t> Capture::pipeline_number(const Pipeline* pipeline) {
-  const auto known = pipeline_numbers_.find(pipeline);
-  if (known != pipeline_numbers_.end()) return known->second;
-  const auto life = lives_.find(pipeline);
-  if (life == lives_.end() || !pipeline->origin) {
-    return Error(ErrorCode::kInternal, "a pipeline of the list has no owner or origin");
+  // By origin: a pipeline's code for several threadgroup sizes shares one.
+  if (!pipeline->origin) {
+    return Error(ErrorCode::kInternal, "a pipeline of the list has no origin");
   }
-  kept_.push_back(life->second->storage);
   const PipelineOrigin& origin = *pipeline->origin;
+  const auto known = pipeline_numbers_.find(&origin);
+  if (known != pipeline_numbers_.end()) return known->second;
+  kept_.push_back(pipeline->origin);
   ByteWriter fields;
   MLXN_ASSIGN(const uint64_t library, library_number(origin.library));
   fields.number(library);
@@ -148,7 +148,7 @@ Result<uint64_t> Capture::pipeline_number(const Pipeline* pipeline) {
     fields.raw(constant.bytes, sizeof constant.bytes);
   }
   MLXN_TRY(file_->write(Chunk::kPipeline, fields.out));
-  return pipeline_numbers_.emplace(pipeline, pipeline_numbers_.size()).first->second;
+  return pipeline_numbers_.emplace(&origin, pipeline_numbers_.size()).first->second;
 }
 
 Status Capture::write_list(const Work& work, bool first) {

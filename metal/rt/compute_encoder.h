@@ -82,6 +82,9 @@ class ComputeEncoderObject : public EncoderObject {
   bool bind_buffers(std::string_view call);
   void bind(uint32_t index);
   void add_threadgroup_memory();
+  // Finds the code for the dispatch; reports it if there is none.
+  bool choose_code(std::string_view call, const Size3& grid, const Size3& group,
+                   DispatchCode& code);
   void encode(std::string_view call, const Size3& grid, const Size3& group, BufferObject* indirect,
               uint64_t indirect_offset);
 

@@ -170,7 +170,8 @@ Result<Ref<FunctionObject>> LibraryObject::function(const std::string& name,
 }
 
 Result<std::shared_ptr<const msl::Image>> LibraryObject::compile(
-    const std::string& name, const std::vector<msl::ConstantValue>& constants) {
+    const std::string& name, const std::vector<msl::ConstantValue>& constants,
+    const msl::Shape& shape) {
   if (!device->info().compiles) {
     auto image = std::make_shared<msl::Image>();
     image->kernels.emplace_back().name = name;
@@ -180,6 +181,7 @@ Result<std::shared_ptr<const msl::Image>> LibraryObject::compile(
   request.entry_points = {name};
   request.constants = constants;
   request.target = device->info().target;
+  request.shape = shape;
   request.forced_tier = device->options().forced_tier;
   return device->cache().image(image_key(key_, request), [&]() -> Result<msl::Image> {
     MLXN_ASSIGN(const msl::Library* library, compiled());

@@ -92,9 +92,10 @@ class LibraryObject : public Object {
 
   const msl::FunctionInfo* find(std::string_view name) const;
   Result<Ref<FunctionObject>> function(const std::string& name, const ConstantValuesObject* values);
-  // Machine code of one function with its constants.
+  // Machine code of one function with its constants, for threadgroups of the given shape.
   Result<std::shared_ptr<const msl::Image>> compile(
-      const std::string& name, const std::vector<msl::ConstantValue>& constants);
+      const std::string& name, const std::vector<msl::ConstantValue>& constants,
+      const msl::Shape& shape = {});
 
   Ref<DeviceObject> device;
   Label label;

@@ -52,10 +52,7 @@ Size3 to_size3(MTL::Size size) {
   return {size.width, size.height, size.depth};
 }
 
-Size3 required_threads(const PipelineDescriptorObject& descriptor, const msl::Kernel& kernel) {
-  if (kernel.required_threads[0] != 0) {
-    return {kernel.required_threads[0], kernel.required_threads[1], kernel.required_threads[2]};
-  }
+Size3 required_threads(const PipelineDescriptorObject& descriptor) {
   const Size3 own = to_size3(descriptor.requiredThreadsPerThreadgroup);
   return own.x != 0 ? own : to_size3(descriptor.computeFunction->library->required_threads);
 }
@@ -80,16 +77,60 @@ Result<std::vector<BufferRequirement>> requirements(const msl::Kernel& kernel) {
   return list;
 }
 
+Result<std::shared_ptr<Pipeline>> load_code(LibraryObject& library, const std::string& name,
+                                            const std::vector<msl::ConstantValue>& constants,
+                                            const msl::Shape& shape) {
+  MLXN_ASSIGN(const auto image, library.compile(name, constants, shape));
+  return library.device->executor().load(*image, name);
+}
+
+// The shape of required threads; the usual one when there are none, or more than can be dispatched.
+msl::Shape shape_of(const Size3& threads) {
+  msl::Shape shape{msl::Shape::Kind::kExact};
+  uint64_t total = 1;
+  const uint64_t extents[3] = {threads.x, threads.y, threads.z};
+  for (int i = 0; i < 3; ++i) {
+    if (extents[i] == 0 || extents[i] > MSL_MAX_THREADS) return {};
+    shape.size[i] = static_cast<uint32_t>(extents[i]);
+    total *= extents[i];
+  }
+  return total <= MSL_MAX_THREADS ? shape : msl::Shape();
+}
+
+// Code for the size that is required, else for the most usual sizes. `required` is what descriptor
+// and library say; what the kernel itself says is known when it is compiled, and has precedence.
+Result<std::shared_ptr<Pipeline>> load_first(const FunctionObject& function, Size3& required) {
+  const std::string& name = function.info->name;
+  auto load = [&] {
+    return load_code(*function.library, name, function.constants, shape_of(required));
+  };
+  MLXN_ASSIGN(auto loaded, load());
+  const uint32_t* own = loaded->kernel.required_threads;
+  if (own[0] == 0) return loaded;
+  required = {own[0], own[1], own[2]};
+  if (loaded->kernel.shape.covers(own)) return loaded;
+  return load();
+}
+
 }  // namespace
+
+Result<DispatchCode> PipelineObject::code_for(const Size3& grid, const Size3& group) {
+  return code->choose(
+      grid, group, [&](const msl::Shape& shape) -> Result<std::shared_ptr<const Pipeline>> {
+        const auto& origin = first().origin;
+        MLXN_ASSIGN(auto loaded, load_code(*library, origin->function, origin->constants, shape));
+        loaded->origin = origin;
+        return std::shared_ptr<const Pipeline>(std::move(loaded));
+      });
+}
 
 Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
                                             const PipelineDescriptorObject& descriptor) {
   MLXN_TRY(check_descriptor(*device, descriptor));
   const FunctionObject& function = *descriptor.computeFunction;
   MLXN_TRY(check_specialised(function));
-  const std::string& name = function.info->name;
-  MLXN_ASSIGN(const auto image, function.library->compile(name, function.constants));
-  MLXN_ASSIGN(auto loaded, device->executor().load(*image, name));
+  Size3 required = required_threads(descriptor);
+  MLXN_ASSIGN(auto loaded, load_first(function, required));
   auto pipeline = make<PipelineObject>();
   pipeline->device = Ref(device);
   pipeline->label = descriptor.label;
@@ -100,17 +141,18 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
     if (limit != 0) most = std::min(most, limit);
   }
   pipeline->maxTotalThreadsPerThreadgroup = most;
-  pipeline->required = required_threads(descriptor, kernel);
+  pipeline->required = required;
   pipeline->whole_simdgroups = descriptor.threadGroupSizeIsMultipleOfThreadExecutionWidth;
   MLXN_ASSIGN(pipeline->buffers, requirements(kernel));
-  loaded->origin =
-      std::make_shared<PipelineOrigin>(function.library->text, name, function.constants, most,
-                                       pipeline->required, pipeline->whole_simdgroups);
-  pipeline->life->storage = loaded;
+  loaded->origin = std::make_shared<PipelineOrigin>(function.library->text, function.info->name,
+                                                    function.constants, most, required,
+                                                    pipeline->whole_simdgroups);
   pipeline->reflection = make<PipelineReflectionObject>();
   pipeline->reflection->arguments = make_arguments(kernel);
   pipeline->reflection->bindings = make_bindings(kernel);
-  pipeline->pipeline = std::move(loaded);
+  pipeline->library = function.library;
+  pipeline->code = std::make_shared<PipelineCode>(std::move(loaded));
+  pipeline->life->storage = pipeline->code;
   return pipeline;
 }
 

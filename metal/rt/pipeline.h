@@ -4,6 +4,7 @@
 #include <array>
 
 #include "metal/rt/library.h"
+#include "metal/rt/pipeline_code.h"
 #include "metal/rt/resource.h"
 
 MLXN_RT_OBJECT(MTL::ComputePipelineState, PipelineObject)
@@ -75,9 +76,14 @@ class PipelineObject : public AllocationObject {
  public:
   using Api = MTL::ComputePipelineState;
   uint64_t allocated_size() const override { return 0; }
-  const msl::Kernel& kernel() const { return pipeline->kernel; }
+  // The kernel as first compiled: what all its code has in common.
+  const Pipeline& first() const { return code->first(); }
+  const msl::Kernel& kernel() const { return first().kernel; }
+  // Code for a dispatch with these numbers of threads; compiles what is missing.
+  Result<DispatchCode> code_for(const Size3& grid, const Size3& group);
 
-  std::shared_ptr<const Pipeline> pipeline;
+  Ref<LibraryObject> library;
+  std::shared_ptr<PipelineCode> code;
   Ref<PipelineReflectionObject> reflection;
   NS::UInteger maxTotalThreadsPerThreadgroup = 0;
   Size3 required = {0, 0, 0};
