@@ -15,6 +15,7 @@
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/lower_ptx.h"
 #include "metal/msl/passes/prepare.h"
+#include "metal/msl/passes/tiles.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::msl {
@@ -87,6 +88,7 @@ class LibraryImpl : public Library {
     define_semantics(module, /*relax_alignment=*/!ptx);
     MLXN_TRY(inline_all(module, frontend.kernels));
     number_sites(module);
+    describe_matrix_memory(module);
     simplify(module, *machine);
     MLXN_TRY(check_symbols(module, info_.constants, request.allow_unset_constants));
     for (Kernel& kernel : frontend.kernels)
@@ -116,6 +118,7 @@ class LibraryImpl : public Library {
     for (Kernel& kernel : kernels) {
       llvm::Function& entry = *module.getFunction(kernel.symbol);
       lower_thread_state(entry, kernel);
+      lower_matrix_memory(entry);
       mark_constant_loads(entry);
       bool cross_lane = has_cross_lane_call(entry);
       if (forced_tier == 0 && cross_lane)

@@ -5,16 +5,30 @@
 
 #define __MSL_CONVERGENT __attribute__((convergent, nothrow))
 
-typedef float __msl_float2 __attribute__((ext_vector_type(2)));
-
 extern "C" {
 __MSL_CONVERGENT void __msl_threadgroup_barrier(unsigned flags, unsigned site);
 __MSL_CONVERGENT void __msl_simdgroup_barrier(unsigned flags, unsigned site);
 __MSL_CONVERGENT unsigned __msl_simd_shuffle(unsigned value, unsigned lane, unsigned site);
 __MSL_CONVERGENT unsigned __msl_simd_ballot(unsigned predicate, unsigned site);
 __MSL_CONVERGENT unsigned __msl_simd_active(unsigned site);
-__MSL_CONVERGENT __msl_float2 __msl_simd_matrix_fma(__msl_float2 a, __msl_float2 b, __msl_float2 c,
-                                                    unsigned site);
+
+// The two elements of a lane in an 8x8 matrix in memory: element (row, column) lies at
+// base[row * down + column * across].
+#define __MSL_MATRIX_MEMORY(T, suffix)                                                   \
+  struct __msl_pair_##suffix {                                                           \
+    T x, y;                                                                              \
+  };                                                                                     \
+  __MSL_CONVERGENT __msl_pair_##suffix __msl_matrix_load_##suffix(                       \
+      const T* base, unsigned long down, unsigned long across, unsigned lane);           \
+  __MSL_CONVERGENT void __msl_matrix_store_##suffix(T* base, unsigned long down,         \
+                                                    unsigned long across, unsigned lane, \
+                                                    __msl_pair_##suffix value);
+__MSL_MATRIX_MEMORY(float, f32)
+__MSL_MATRIX_MEMORY(_Float16, f16)
+__MSL_MATRIX_MEMORY(__bf16, bf16)
+__MSL_CONVERGENT __msl_pair_f32 __msl_simd_matrix_fma(__msl_pair_f32 a, __msl_pair_f32 b,
+                                                      __msl_pair_f32 c, unsigned site);
+
 __attribute__((const, nothrow)) unsigned __msl_lane_id(void);
 __attribute__((const, nothrow)) unsigned __msl_thread_index(void);
 

@@ -111,8 +111,8 @@ __MSL_WARP_FUNCTIONS(unsigned long, u64)
 #undef __MSL_WARP_FUNCTIONS
 
 // a * b + c on 8x8 matrices, two consecutive columns of one row per lane, exact f32 in order of k.
-__MSL_WARP __msl_float2 __msl_simd_matrix_fma(__msl_float2 a, __msl_float2 b, __msl_float2 c,
-                                              unsigned) {
+__MSL_WARP __msl_pair_f32 __msl_simd_matrix_fma(__msl_pair_f32 a, __msl_pair_f32 b,
+                                                __msl_pair_f32 c, unsigned) {
   unsigned mask = __nvvm_activemask(), lane = __nvvm_read_ptx_sreg_laneid();
   unsigned row = (lane / 4 & 4) + (lane / 2 & 3), column = (lane / 4 & 2) * 2 + (lane & 1) * 2;
   auto lane_of = [](unsigned r, unsigned col) {
@@ -127,3 +127,32 @@ __MSL_WARP __msl_float2 __msl_simd_matrix_fma(__msl_float2 a, __msl_float2 b, __
   }
   return c;
 }
+
+namespace __msl {
+
+// Where the first element of a lane lies in a matrix in memory.
+__attribute__((always_inline)) inline unsigned long matrix_offset(unsigned long down,
+                                                                  unsigned long across,
+                                                                  unsigned lane) {
+  unsigned row = (lane / 4 & 4) + (lane / 2 & 3), column = (lane / 4 & 2) * 2 + (lane & 1) * 2;
+  return row * down + column * across;
+}
+
+}  // namespace __msl
+
+#define __MSL_WARP_MATRIX(T, suffix)                                                               \
+  __MSL_WARP __msl_pair_##suffix __msl_matrix_load_##suffix(const T* base, unsigned long down,     \
+                                                            unsigned long across, unsigned lane) { \
+    const T* first = base + __msl::matrix_offset(down, across, lane);                              \
+    return {first[0], first[across]};                                                              \
+  }                                                                                                \
+  __MSL_WARP void __msl_matrix_store_##suffix(T* base, unsigned long down, unsigned long across,   \
+                                              unsigned lane, __msl_pair_##suffix value) {          \
+    T* first = base + __msl::matrix_offset(down, across, lane);                                    \
+    first[0] = value.x;                                                                            \
+    first[across] = value.y;                                                                       \
+  }
+__MSL_WARP_MATRIX(float, f32)
+__MSL_WARP_MATRIX(_Float16, f16)
+__MSL_WARP_MATRIX(__bf16, bf16)
+#undef __MSL_WARP_MATRIX

@@ -18,9 +18,21 @@ template <class T>
 inline constexpr bool is_matrix_type = __is_same(T, float) || is_half<T> || is_bfloat<T>;
 
 template <class T>
-__MSL_FN __msl_float2 to_float2(const metal::vec<T, 2>& v) {
-  return __msl_float2{float(v.x), float(v.y)};
+__MSL_FN __msl_pair_f32 to_floats(const metal::vec<T, 2>& v) {
+  return {float(v.x), float(v.y)};
 }
+
+#define __MSL_MATRIX_ACCESS(T, suffix)                                                \
+  __MSL_FN __msl_pair_##suffix matrix_load(const T* base, ulong down, ulong across) { \
+    return __msl_matrix_load_##suffix(base, down, across, __msl_lane_id());           \
+  }                                                                                   \
+  __MSL_FN void matrix_store(T* base, ulong down, ulong across, T x, T y) {           \
+    __msl_matrix_store_##suffix(base, down, across, __msl_lane_id(), {x, y});         \
+  }
+__MSL_MATRIX_ACCESS(float, f32)
+__MSL_MATRIX_ACCESS(half, f16)
+__MSL_MATRIX_ACCESS(bfloat, bf16)
+#undef __MSL_MATRIX_ACCESS
 
 }  // namespace __msl
 
@@ -67,24 +79,20 @@ template <class T, int C, int R>
 __MSL_FN void simdgroup_load(simdgroup_matrix<T, C, R>& m, const T* source,
                              ulong elements_per_row = 8, ulong2 origin = ulong2(0, 0),
                              bool transpose_matrix = false) {
-  ::__msl::MatrixPlace p = ::__msl::matrix_place();
   source += origin.y * elements_per_row + origin.x;
   ulong across = transpose_matrix ? elements_per_row : 1,
         down = transpose_matrix ? 1 : elements_per_row;
-  const T* first = source + p.row * down + p.column * across;
-  m.thread_elements() = vec<T, 2>(first[0], first[across]);
+  auto pair = ::__msl::matrix_load(source, down, across);
+  m.thread_elements() = vec<T, 2>(pair.x, pair.y);
 }
 template <class T, int C, int R>
 __MSL_FN void simdgroup_store(const simdgroup_matrix<T, C, R>& m, T* destination,
                               ulong elements_per_row = 8, ulong2 origin = ulong2(0, 0),
                               bool transpose_matrix = false) {
-  ::__msl::MatrixPlace p = ::__msl::matrix_place();
   destination += origin.y * elements_per_row + origin.x;
   ulong across = transpose_matrix ? elements_per_row : 1,
         down = transpose_matrix ? 1 : elements_per_row;
-  T* first = destination + p.row * down + p.column * across;
-  first[0] = m.thread_elements().x;
-  first[across] = m.thread_elements().y;
+  ::__msl::matrix_store(destination, down, across, m.thread_elements().x, m.thread_elements().y);
 }
 
 template <class D, class A, class B, class C>
@@ -92,9 +100,9 @@ __MSL_FN void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d,
                                             const simdgroup_matrix<A, 8, 8>& a,
                                             const simdgroup_matrix<B, 8, 8>& b,
                                             const simdgroup_matrix<C, 8, 8>& c) {
-  __msl_float2 r = __msl_simd_matrix_fma(::__msl::to_float2(a.thread_elements()),
-                                         ::__msl::to_float2(b.thread_elements()),
-                                         ::__msl::to_float2(c.thread_elements()), 0u);
+  __msl_pair_f32 r = __msl_simd_matrix_fma(::__msl::to_floats(a.thread_elements()),
+                                           ::__msl::to_floats(b.thread_elements()),
+                                           ::__msl::to_floats(c.thread_elements()), 0u);
   d.thread_elements() = vec<D, 2>(D(r.x), D(r.y));
 }
 template <class D, class A, class B>

@@ -265,9 +265,9 @@ class matmul2d {
         for (int half = 0; half < 2; ++half)
           for (int part = 0; part < 2; ++part) {
             int place = (m * (kN / 16) + n) * 8 + half * 4 + part * 2;
-            __msl_float2 sum = {0, 0};
+            __msl_pair_f32 sum = {0, 0};
             if (kAccumulate)
-              sum = __msl_float2{float(destination[place]), float(destination[place + 1])};
+              sum = __msl_pair_f32{float(destination[place]), float(destination[place + 1])};
             unsigned row = m * 16 + half * 8 + mine.row, column = n * 16 + mine.quad * 4 + part * 2;
             for (int k = 0; k < kK; k += 16)
               for (int pair = 0; pair < 2; ++pair) {
@@ -275,10 +275,10 @@ class matmul2d {
                     k + mine.quad * 4 + pair * 2;  // of the left operand, for this lane's columns
                 unsigned down = k + mine.row / 2 * 4 + pair * 2 +
                                 mine.row % 2;  // of the right one, for its row
-                __msl_float2 a = {element<kLeftTransposed>(left, row, across),
-                                  element<kLeftTransposed>(left, row, across + 1)};
-                __msl_float2 b = {element<kRightTransposed>(right, down, column),
-                                  element<kRightTransposed>(right, down, column + 1)};
+                __msl_pair_f32 a = {element<kLeftTransposed>(left, row, across),
+                                    element<kLeftTransposed>(left, row, across + 1)};
+                __msl_pair_f32 b = {element<kRightTransposed>(right, down, column),
+                                    element<kRightTransposed>(right, down, column + 1)};
                 sum = __msl_simd_matrix_fma(a, b, sum, 0u);
               }
             destination[place] = T(sum.x);
