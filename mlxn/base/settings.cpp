@@ -38,6 +38,8 @@ constexpr SettingInfo kTable[] = {
      "CPU level kernels are compiled for, e.g. x86-64-v3; empty: what the machine has"},
     {Setting::kCpuSpinUs, "cpu_spin_us", SettingType::kInt, "50",
      "how long an idle CPU worker spins before it sleeps, in microseconds"},
+    {Setting::kCpuTier, "cpu_tier", SettingType::kInt, "-1",
+     "lowest tier, 0 to 3, in which kernels run on the CPU; -1: the compiler chooses"},
     {Setting::kScheduleSeed, "schedule_seed", SettingType::kInt, "0",
      "not 0: the CPU executor shuffles what barriers leave unordered, so that races show"},
     {Setting::kAutoBarrier, "auto_barrier", SettingType::kBool, "0",

@@ -23,6 +23,7 @@ enum class Setting {
   kCpuWorkers,
   kCpuTarget,
   kCpuSpinUs,
+  kCpuTier,
   kScheduleSeed,
   kAutoBarrier,
   kEncoderSession,

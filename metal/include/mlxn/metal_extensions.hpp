@@ -28,7 +28,9 @@ struct DeviceOptions {
   // Makes the coroutine tier of the CPU executor run threads in descending order. A kernel whose
   // result differs from that in ascending order has a race within a threadgroup.
   bool reverse_threads = false;
-  int forced_tier = -1;  // tier of the CPU executor for every kernel; -1: the compiler chooses
+  // Lowest tier, 0 to 3, in which kernels run on the CPU; a kernel that cannot takes a higher one.
+  // -1: the setting `cpu_tier`, by which the compiler chooses unless set.
+  int forced_tier = -1;
 };
 
 // A device of its own, apart from the shared default one. The caller owns it. Null on failure.
