@@ -101,13 +101,9 @@ class Checker {
 
   Status compile(const msl::Library& library, const std::vector<std::string>& names,
                  const std::vector<msl::ConstantValue>& constants) {
-    msl::CompileRequest request;
+    msl::CompileRequest request = request_for(options_);
     request.entry_points = names;
     request.constants = constants;
-    request.target = options_.target;
-    request.allow_unset_constants = true;
-    request.forced_tier = options_.tier;
-    request.libdevice = options_.libdevice;
     auto image = library.compile(request);
     if (!image) return std::move(image).error();
     return {};

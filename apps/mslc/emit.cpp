@@ -1,4 +1,4 @@
-// --emit and --list.
+// --emit, --explain and --list.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -19,13 +19,9 @@ Result<msl::Image> compile(const Options& options, const msl::Compiler& compiler
                            msl::Emit emit) {
   MLXN_ASSIGN(std::string source, read_file(path));
   MLXN_ASSIGN(auto library, compiler.create_library(source, options_for(options, path)));
-  msl::CompileRequest request;
+  msl::CompileRequest request = request_for(options);
   request.entry_points = options.entries;
-  request.target = options.target;
   request.emit = emit;
-  request.libdevice = options.libdevice;
-  request.forced_tier = options.tier;
-  request.allow_unset_constants = true;
   MLXN_ASSIGN(request.constants, resolve_constants(constants, library->info()));
   return library->compile(request);
 }
@@ -39,9 +35,15 @@ const char* access_name(const msl::ArgumentInfo& argument) {
 }
 
 void print_kernel(const msl::Kernel& kernel) {
-  std::printf("%s  tier %d, threadgroup memory %llu, max threads %u\n", kernel.name.c_str(),
-              int(kernel.tier), static_cast<unsigned long long>(kernel.static_threadgroup_bytes),
+  std::printf("%s  tier %d, shape %s, threadgroup memory %llu, max threads %u", kernel.name.c_str(),
+              int(kernel.tier), to_string(kernel.shape).c_str(),
+              static_cast<unsigned long long>(kernel.static_threadgroup_bytes),
               kernel.max_total_threads);
+  if (kernel.tier == msl::Tier::kRegions || kernel.tier == msl::Tier::kMaskedRegions)
+    std::printf(", context %llu + %llu for each simdgroup",
+                static_cast<unsigned long long>(kernel.context_bytes),
+                static_cast<unsigned long long>(kernel.context_bytes_per_simdgroup));
+  std::printf("\n");
   for (const msl::ArgumentInfo& argument : kernel.arguments)
     std::printf("  %-11s %2u  %-24s %-10s element %llu bytes%s\n", kind_name(argument),
                 argument.index, argument.name.c_str(), access_name(argument),
@@ -70,10 +72,27 @@ nlohmann::json to_json(const msl::Kernel& kernel) {
   }
   return {{"name", kernel.name},
           {"tier", int(kernel.tier)},
+          {"shape", to_string(kernel.shape)},
+          {"context", kernel.context_bytes},
+          {"context_per_simdgroup", kernel.context_bytes_per_simdgroup},
           {"threadgroup_memory", kernel.static_threadgroup_bytes},
           {"max_threads", kernel.max_total_threads},
           {"frame", kernel.frame_bytes},
           {"arguments", arguments}};
+}
+
+// Writes what the compiler makes of one file to the output.
+int write_compiled(const Options& options, const msl::Compiler& compiler,
+                   const std::vector<ConstantText>& constants, msl::Emit emit) {
+  auto image = compile(options, compiler, options.files[0], constants, emit);
+  if (!image) return complain(options.files[0], image.error());
+  bool to_stdout = options.output.empty() || options.output == "-";
+  std::FILE* out = to_stdout ? stdout : std::fopen(options.output.c_str(), "wb");
+  bool written =
+      out && std::fwrite(image->code.data(), 1, image->code.size(), out) == image->code.size();
+  if (out && !to_stdout) written &= std::fclose(out) == 0;
+  if (!written) return complain(options.output, Error(ErrorCode::kIo, "cannot write the output"));
+  return 0;
 }
 
 }  // namespace
@@ -87,15 +106,12 @@ int run_emit(const Options& options, const msl::Compiler& compiler,
   msl::Emit emit = options.emit == "ir"    ? msl::Emit::kLlvmIr
                    : options.emit == "asm" ? msl::Emit::kAssembly
                                            : msl::Emit::kCode;
-  auto image = compile(options, compiler, options.files[0], constants, emit);
-  if (!image) return complain(options.files[0], image.error());
-  bool to_stdout = options.output.empty() || options.output == "-";
-  std::FILE* out = to_stdout ? stdout : std::fopen(options.output.c_str(), "wb");
-  bool written =
-      out && std::fwrite(image->code.data(), 1, image->code.size(), out) == image->code.size();
-  if (out && !to_stdout) written &= std::fclose(out) == 0;
-  if (!written) return complain(options.output, Error(ErrorCode::kIo, "cannot write the output"));
-  return 0;
+  return write_compiled(options, compiler, constants, emit);
+}
+
+int run_explain(const Options& options, const msl::Compiler& compiler,
+                const std::vector<ConstantText>& constants) {
+  return write_compiled(options, compiler, constants, msl::Emit::kExplanation);
 }
 
 int run_list(const Options& options, const msl::Compiler& compiler) {

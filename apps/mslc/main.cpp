@@ -28,6 +28,16 @@ msl::CompileOptions options_for(const Options& options, const std::string& path)
   return result;
 }
 
+msl::CompileRequest request_for(const Options& options) {
+  msl::CompileRequest request;
+  request.target = options.target;
+  request.shape = options.shape;
+  request.forced_tier = options.tier;
+  request.libdevice = options.libdevice;
+  request.allow_unset_constants = true;
+  return request;
+}
+
 namespace {
 
 std::vector<std::string> expand_folders(const std::vector<std::string>& paths) {
@@ -59,18 +69,26 @@ std::string find_libdevice() {
 struct Arguments {
   Options options;
   std::vector<std::string> macros, constants;
-  std::string target = "cpu", cpu, features, math = "safe", standard = "metal3.2";
+  std::string target = "cpu", cpu, features, math = "safe", standard = "metal3.2", shape = "flat";
 };
 
 void declare(CLI::App& app, Arguments& arguments) {
   Options& options = arguments.options;
-  app.add_option("files", options.files, "MSL files, or folders with .metal files")->required();
+  app.add_option("files", options.files,
+                 "MSL files, or folders with .metal files; with --explain, a file and entry points")
+      ->required();
   app.add_flag("--check", options.check,
                "build every entry point and print 'N of M entry points compiled'");
   app.add_flag("--list", options.list, "list entry points with their arguments");
   app.add_flag("--json", options.json, "machine-readable --list");
   app.add_option("--emit", options.emit, "what to write: ir, asm, obj or ptx")
       ->check(CLI::IsMember({"ir", "asm", "obj", "ptx"}));
+  app.add_flag("--explain", options.explain,
+               "say which tier each entry point takes and why, with source lines");
+  app.add_option(
+      "--shape", arguments.shape,
+      "threadgroups to compile for: flat (n x 1 x 1 threads, n a multiple of 32; default), "
+      "any, or a size such as 8x8x1");
   app.add_option("-o,--output", options.output, "output file (default: standard output)");
   app.add_option("-e,--entry", options.entries,
                  "entry point by name; repeat for several (default: all)")
@@ -91,14 +109,23 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--math", arguments.math, "safe, relaxed or fast")
       ->check(CLI::IsMember({"safe", "relaxed", "fast"}));
   app.add_option("--std", arguments.standard, "language version, metal2.0 to metal4.0");
-  app.add_option("--tier", options.tier,
-                 "force an execution tier: 0 (work-item loop) or 3 (coroutines)");
+  app.add_option(
+         "--tier", options.tier,
+         "lowest execution tier to use: 0 (work-item loop), 1 (regions), 2 (masked regions) "
+         "or 3 (coroutines)")
+      ->check(CLI::Range(0, 3));
   app.add_option("-j,--jobs", options.jobs, "threads for --check (default: all cores)");
 }
 
 Status finish(Arguments& arguments, std::vector<ConstantText>& constants) {
   Options& options = arguments.options;
-  options.files = expand_folders(options.files);
+  if (options.explain) {
+    options.entries.insert(options.entries.end(), options.files.begin() + 1, options.files.end());
+    options.files.resize(1);
+  } else {
+    options.files = expand_folders(options.files);
+  }
+  MLXN_ASSIGN(options.shape, parse_shape(arguments.shape));
   for (const std::string& macro : arguments.macros) {
     size_t equals = macro.find('=');
     options.compile.macros.push_back(
@@ -133,7 +160,8 @@ int run(int argc, char** argv) {
       "mslc: compiles Metal Shading Language kernels for CPUs and NVIDIA GPUs.\n\n"
       "  mslc --list FILE                 entry points and their arguments\n"
       "  mslc --check FILE...             does everything compile?\n"
-      "  mslc --emit asm -e NAME FILE     look at generated code"};
+      "  mslc --emit asm -e NAME FILE     look at generated code\n"
+      "  mslc --explain FILE NAME         how does a kernel run on a CPU, and why?"};
   Arguments arguments;
   declare(app, arguments);
   CLI11_PARSE(app, argc, argv);
@@ -148,6 +176,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   const Options& options = arguments.options;
+  if (options.explain) return run_explain(options, **compiler, constants);
   if (options.check) return run_check(options, **compiler, constants);
   if (!options.emit.empty()) return run_emit(options, **compiler, constants);
   return run_list(options, **compiler);

@@ -14,14 +14,16 @@ struct Options {
   msl::Target target;
   std::vector<msl::ConstantValue> constants;
   std::vector<std::string> entries;  // empty: all
+  msl::Shape shape;                  // threadgroup sizes to compile for
   std::string emit;                  // "", "ir", "asm", "obj", "ptx"
   std::string output;                // "" or "-": standard output
   bool check = false;
   bool list = false;
+  bool explain = false;
   bool json = false;
   std::string libdevice;  // ptx: path of libdevice bitcode, or empty
-  int tier = -1;
-  unsigned jobs = 0;  // 0: all cores
+  int tier = -1;          // the lowest to use; -1: the compiler chooses
+  unsigned jobs = 0;      // 0: all cores
 };
 
 // Reads a file. Fails with kIo.
@@ -29,6 +31,13 @@ Result<std::string> read_file(const std::string& path);
 
 // Compile options for one file: its own folder is searched for includes too.
 msl::CompileOptions options_for(const Options& options, const std::string& path);
+
+// What the options say about every compilation; entry points and constants are the caller's.
+msl::CompileRequest request_for(const Options& options);
+
+// "flat" (n x 1 x 1 threads, n a multiple of 32), "any" or "8x8x1".
+Result<msl::Shape> parse_shape(const std::string& text);
+std::string to_string(const msl::Shape& shape);
 
 // Parses "name=value" or "index=value"; the type comes from the library's declaration.
 struct ConstantText {
@@ -43,5 +52,7 @@ int run_check(const Options& options, const msl::Compiler& compiler,
 int run_list(const Options& options, const msl::Compiler& compiler);
 int run_emit(const Options& options, const msl::Compiler& compiler,
              const std::vector<ConstantText>& constants);
+int run_explain(const Options& options, const msl::Compiler& compiler,
+                const std::vector<ConstantText>& constants);
 
 }  // namespace mlxn::mslc
