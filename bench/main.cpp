@@ -16,6 +16,8 @@ namespace {
 
 struct Options {
   double seconds = 1;
+  unsigned workers = 0;  // 0: all cores
+  std::string only;      // a part of the names of the problems to run
   std::string output = std::string(MLXN_BENCH_FOLDER) + "/results/latest.json";
   bool compile_once = false, help = false;
 };
@@ -30,6 +32,10 @@ bool parse(int argc, char** argv, Options& options) {
       options.help = true;
     } else if (word == "--seconds" && value) {
       options.seconds = std::atof(value), ++i;
+    } else if (word == "--workers" && value) {
+      options.workers = static_cast<unsigned>(std::max(0, std::atoi(value))), ++i;
+    } else if (word == "--only" && value) {
+      options.only = value, ++i;
     } else if (word == "--output" && value) {
       options.output = value, ++i;
     } else {
@@ -65,21 +71,31 @@ double difference(const Floats& a, const Floats& b) {
   return largest / scale;
 }
 
+// "-" for nothing.
+std::string figure(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), value == 0 ? "-" : "%.2f", value);
+  return text;
+}
+
 int run(const Options& options) {
-  const unsigned cores = core_count();
+  const unsigned cores = options.workers != 0 ? options.workers : core_count();
   std::vector<std::unique_ptr<Runner>> runners;
   runners.push_back(make_plain_runner(cores));
-  runners.push_back(make_metal_runner());
-  if (auto opencl = make_opencl_runner()) runners.push_back(std::move(opencl));
+  runners.push_back(make_metal_runner(cores));
+  if (auto opencl = make_opencl_runner(cores)) runners.push_back(std::move(opencl));
 
   nlohmann::json json;
-  json["machine"] = {{"processor", processor()}, {"cores", cores}};
+  json["machine"] = {{"processor", processor()}, {"cores", core_count()}};
+  json["workers"] = cores;
   json["compiler"] = __VERSION__;
-  std::printf("%s, %u cores; best time of each\n\n", processor().c_str(), cores);
-  std::printf("%-26s %-15s %12s %12s %9s %10s %9s\n", "problem", "implementation", "best us",
-              "median us", "GB/s", "vs plain", "error");
+  std::printf("%s, %u of %u cores; best time of each\n\n", processor().c_str(), cores,
+              core_count());
+  std::printf("%-26s %-15s %12s %12s %9s %13s %10s %9s\n", "problem", "implementation", "best us",
+              "median us", "GB/s", "GFLOP/s core", "vs plain", "error");
   bool right = true;
   for (const Problem& problem : make_problems()) {
+    if (problem.name.find(options.only) == std::string::npos) continue;
     Floats expected;
     double plain_us = 0;
     for (const auto& runner : runners) {
@@ -94,14 +110,16 @@ int run(const Options& options) {
       if (expected.empty()) expected = out, plain_us = timing->best_us;
       const double error = difference(out, expected), speed = plain_us / timing->best_us;
       right &= error < 1e-4;
-      std::printf("%-26s %-15s %12.1f %12.1f %9.1f %9.2fx %9.1e\n", problem.name.c_str(),
+      const double gflops = problem.flops / timing->best_us * 1e-3 / cores;
+      std::printf("%-26s %-15s %12.1f %12.1f %9.1f %13s %9.2fx %9.1e\n", problem.name.c_str(),
                   runner->name().c_str(), timing->best_us, timing->median_us,
-                  problem.bytes / timing->best_us * 1e-3, speed, error);
+                  problem.bytes / timing->best_us * 1e-3, figure(gflops).c_str(), speed, error);
       json["kernels"].push_back({{"problem", problem.name},
                                  {"implementation", runner->name()},
                                  {"best_us", timing->best_us},
                                  {"median_us", timing->median_us},
                                  {"runs", timing->runs},
+                                 {"gflops_per_core", gflops},
                                  {"speed_vs_plain", speed},
                                  {"relative_error", error}});
     }
@@ -128,7 +146,9 @@ int main(int argc, char** argv) {
   mlxn::bench::Options options;
   if (!mlxn::bench::parse(argc, argv, options)) return 2;
   if (options.help) {
-    std::puts("Usage: mlxn_bench [--seconds N for each measurement] [--output FILE.json]");
+    std::puts(
+        "Usage: mlxn_bench [--seconds N for each measurement] [--workers N threads; default all "
+        "cores]\n                  [--only PART of a problem's name] [--output FILE.json]");
     return 0;
   }
   return options.compile_once ? mlxn::bench::compile_once() : mlxn::bench::run(options);

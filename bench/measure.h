@@ -28,8 +28,8 @@ class Runner {
 };
 
 std::unique_ptr<Runner> make_plain_runner(unsigned threads);
-std::unique_ptr<Runner> make_metal_runner();
-std::unique_ptr<Runner> make_opencl_runner();
+std::unique_ptr<Runner> make_metal_runner(unsigned threads);
+std::unique_ptr<Runner> make_opencl_runner(unsigned threads);
 
 std::string read_text(const std::string& name);  // of bench/kernels
 

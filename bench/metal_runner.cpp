@@ -1,7 +1,8 @@
-// The problems on the default Metal device, by the public API.
+// The problems on a Metal device, by the public API.
 #include <Foundation/Foundation.hpp>
 #include <Metal/Metal.hpp>
 #include <cstring>
+#include <mlxn/metal_extensions.hpp>
 
 #include "bench/measure.h"
 
@@ -12,8 +13,18 @@ NS::String* text(const std::string& value) {
   return NS::String::string(value.c_str(), NS::UTF8StringEncoding);
 }
 
+MTL::Size size_of(const Extent& extent) {
+  return MTL::Size(extent.x, extent.y, extent.z);
+}
+
 class MetalRunner : public Runner {
  public:
+  explicit MetalRunner(unsigned threads) {
+    metal::DeviceOptions options;
+    options.worker_count = threads;
+    device_ = NS::TransferPtr(metal::create_device(options, nullptr));
+    if (device_) queue_ = NS::TransferPtr(device_->newCommandQueue());
+  }
   std::string name() const override { return "Metal (mlxn)"; }
 
   std::optional<Timing> run(const Problem& problem, double seconds, Floats& out,
@@ -41,7 +52,7 @@ class MetalRunner : public Runner {
       encoder->setComputePipelineState(pipeline.get());
       for (size_t i = 0; i < buffers.size(); ++i) encoder->setBuffer(buffers[i].get(), 0, i);
       encoder->setBytes(&problem.params, sizeof(problem.params), 3);
-      encoder->dispatchThreads(MTL::Size(problem.threads, 1, 1), MTL::Size(problem.group, 1, 1));
+      encoder->dispatchThreads(size_of(problem.threads()), size_of(problem.group));
       encoder->endEncoding();
       commands->commit();
       commands->waitUntilCompleted();
@@ -68,15 +79,14 @@ class MetalRunner : public Runner {
     return NS::TransferPtr(device_->newComputePipelineState(function.get(), error));
   }
 
-  NS::SharedPtr<MTL::Device> device_ = NS::TransferPtr(MTL::CreateSystemDefaultDevice());
-  NS::SharedPtr<MTL::CommandQueue> queue_ =
-      NS::TransferPtr(device_ ? device_->newCommandQueue() : nullptr);
+  NS::SharedPtr<MTL::Device> device_;
+  NS::SharedPtr<MTL::CommandQueue> queue_;
 };
 
 }  // namespace
 
-std::unique_ptr<Runner> make_metal_runner() {
-  return std::make_unique<MetalRunner>();
+std::unique_ptr<Runner> make_metal_runner(unsigned threads) {
+  return std::make_unique<MetalRunner>(threads);
 }
 
 }  // namespace mlxn::bench

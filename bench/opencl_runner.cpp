@@ -12,7 +12,13 @@ namespace {
 
 class OpenClRunner : public Runner {
  public:
-  OpenClRunner() { open(); }
+  explicit OpenClRunner(unsigned threads) {
+    // PoCL reads these when it looks for devices; the first is the name of older versions.
+    const std::string count = std::to_string(threads);
+    setenv("POCL_MAX_PTHREAD_COUNT", count.c_str(), 1);
+    setenv("POCL_CPU_MAX_CU_COUNT", count.c_str(), 1);
+    open();
+  }
   ~OpenClRunner() override {
     if (program_) clReleaseProgram(program_);
     if (queue_) clReleaseCommandQueue(queue_);
@@ -39,9 +45,11 @@ class OpenClRunner : public Runner {
       clSetKernelArg(kernel, i, sizeof(cl_mem), &buffers[i]);
     }
     clSetKernelArg(kernel, 3, sizeof(problem.params), &problem.params);
+    const Extent all = problem.threads(), each = problem.group;
+    const size_t threads[3] = {all.x, all.y, all.z}, group[3] = {each.x, each.y, each.z};
     const Timing timing = measure(seconds, [&] {
-      const cl_int started = clEnqueueNDRangeKernel(queue_, kernel, 1, nullptr, &problem.threads,
-                                                    &problem.group, 0, nullptr, nullptr);
+      const cl_int started =
+          clEnqueueNDRangeKernel(queue_, kernel, 3, nullptr, threads, group, 0, nullptr, nullptr);
       if (started != CL_SUCCESS || clFinish(queue_) != CL_SUCCESS) code = CL_INVALID_OPERATION;
     });
     out.resize(problem.outputs);
@@ -83,13 +91,13 @@ class OpenClRunner : public Runner {
 
 }  // namespace
 
-std::unique_ptr<Runner> make_opencl_runner() {
-  return std::make_unique<OpenClRunner>();
+std::unique_ptr<Runner> make_opencl_runner(unsigned threads) {
+  return std::make_unique<OpenClRunner>(threads);
 }
 
 #else
 
-std::unique_ptr<Runner> make_opencl_runner() {
+std::unique_ptr<Runner> make_opencl_runner(unsigned) {
   return nullptr;
 }
 

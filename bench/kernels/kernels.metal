@@ -5,6 +5,7 @@ using namespace metal;
 struct Params {
   uint rows;
   uint columns;
+  uint width;  // of matrix products
   float epsilon;
 };
 
@@ -38,6 +39,39 @@ kernel void rms_norm(device const float* x [[buffer(0)]], device const float* we
   }
 }
 
+// out = exp(x - max(x)) / sum of those; one threadgroup for each row.
+kernel void softmax(device const float* x [[buffer(0)]], device float* out [[buffer(2)]],
+                    constant Params& params [[buffer(3)]],
+                    uint row [[threadgroup_position_in_grid]],
+                    uint thread_index [[thread_position_in_threadgroup]],
+                    uint threads [[threads_per_threadgroup]],
+                    uint simdgroup [[simdgroup_index_in_threadgroup]],
+                    uint lane [[thread_index_in_simdgroup]],
+                    uint simdgroups [[simdgroups_per_threadgroup]]) {
+  threadgroup float partial[32];
+  device const float* in = x + row * params.columns;
+  device float* result = out + row * params.columns;
+  float largest = -INFINITY;
+  for (uint c = thread_index; c < params.columns; c += threads) largest = max(largest, in[c]);
+  largest = simd_max(largest);
+  if (lane == 0) partial[simdgroup] = largest;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  largest = simd_max(lane < simdgroups ? partial[lane] : -INFINITY);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+
+  float sum = 0;
+  for (uint c = thread_index; c < params.columns; c += threads) {
+    const float power = exp(in[c] - largest);
+    result[c] = power;
+    sum += power;
+  }
+  sum = simd_sum(sum);
+  if (lane == 0) partial[simdgroup] = sum;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  const float scale = 1.0f / simd_sum(lane < simdgroups ? partial[lane] : 0.0f);
+  for (uint c = thread_index; c < params.columns; c += threads) result[c] *= scale;
+}
+
 // 32 weights of 4 bits: value = (nibble - 8) * scale; low nibbles first.
 struct BlockQ4 {
   half scale;
@@ -67,4 +101,138 @@ kernel void matvec_q4_0(device const BlockQ4* weights [[buffer(0)]],
   }
   sum = simd_sum(sum);
   if (lane == 0) out[row] = sum;
+}
+
+// out = weights * x as a GPU likes it: a simdgroup takes four rows at once, so that each value of x
+// is read once for all; two lanes share a block.
+kernel void matvec_q4_0_rows(device const BlockQ4* weights [[buffer(0)]],
+                             device const float* x [[buffer(1)]], device float* out [[buffer(2)]],
+                             constant Params& params [[buffer(3)]],
+                             uint3 group [[threadgroup_position_in_grid]],
+                             uint simdgroup [[simdgroup_index_in_threadgroup]],
+                             uint simdgroups [[simdgroups_per_threadgroup]],
+                             uint lane [[thread_index_in_simdgroup]]) {
+  constexpr uint kRows = 4;
+  const uint first = (group.x * simdgroups + simdgroup) * kRows;
+  const uint blocks = params.columns / 32;
+  const uint part = lane % 2 * 8;  // of the block's 16 bytes
+  float sums[kRows] = {0};
+  for (uint b = lane / 2; b < blocks; b += 16) {
+    float low[8], high[8];
+    device const float* values = x + b * 32 + part;
+    float total = 0;
+    for (uint i = 0; i < 8; ++i) {
+      low[i] = values[i];
+      high[i] = values[i + 16];
+      total += low[i] + high[i];
+    }
+    for (uint r = 0; r < kRows; ++r) {
+      device const BlockQ4& block = weights[(first + r) * blocks + b];
+      float dot = 0;
+      for (uint i = 0; i < 8; ++i) {
+        const uint byte = block.nibbles[part + i];
+        dot += float(byte & 15) * low[i] + float(byte >> 4) * high[i];
+      }
+      sums[r] += float(block.scale) * (dot - 8.0f * total);
+    }
+  }
+  for (uint r = 0; r < kRows; ++r) {
+    const float sum = simd_sum(sums[r]);
+    if (lane == 0) out[first + r] = sum;
+  }
+}
+
+// out (rows x width) = a (rows x columns) * b (columns x width), all in rows. A threadgroup of four
+// simdgroups makes 32 x 32 results, each simdgroup 16 x 16 of them.
+kernel void matmul_f32(device const float* a [[buffer(0)]], device const float* b [[buffer(1)]],
+                       device float* out [[buffer(2)]], constant Params& params [[buffer(3)]],
+                       uint3 group [[threadgroup_position_in_grid]],
+                       uint thread_index [[thread_index_in_threadgroup]],
+                       uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+  constexpr uint kTile = 32, kDepth = 16, kThreads = 128;
+  threadgroup float tile_a[kTile * kDepth];
+  threadgroup float tile_b[kDepth * kTile];
+  const uint row = group.y * kTile, column = group.x * kTile;
+  const uint own_row = simdgroup / 2 * 16, own_column = simdgroup % 2 * 16;
+  simdgroup_float8x8 sums[2][2];
+  for (uint i = 0; i < 2; ++i)
+    for (uint j = 0; j < 2; ++j) sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+
+  for (uint k = 0; k < params.columns; k += kDepth) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = thread_index; i < kTile * kDepth; i += kThreads) {
+      tile_a[i] = a[(row + i / kDepth) * params.columns + k + i % kDepth];
+      tile_b[i] = b[(k + i / kTile) * params.width + column + i % kTile];
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint step = 0; step < kDepth; step += 8) {
+      simdgroup_float8x8 left[2], right[2];
+      for (uint i = 0; i < 2; ++i) {
+        simdgroup_load(left[i], tile_a + (own_row + 8 * i) * kDepth + step, kDepth);
+        simdgroup_load(right[i], tile_b + step * kTile + own_column + 8 * i, kTile);
+      }
+      for (uint i = 0; i < 2; ++i)
+        for (uint j = 0; j < 2; ++j)
+          simdgroup_multiply_accumulate(sums[i][j], left[i], right[j], sums[i][j]);
+    }
+  }
+  for (uint i = 0; i < 2; ++i)
+    for (uint j = 0; j < 2; ++j)
+      simdgroup_store(sums[i][j],
+                      out + (row + own_row + 8 * i) * params.width + column + own_column + 8 * j,
+                      params.width);
+}
+
+// out (width x rows) = x (width x columns) * transposed weights (rows x columns of q4_0). Four
+// simdgroups make 64 x 32 results from half tiles: weights are unpacked and values of x rounded as
+// they enter threadgroup memory.
+kernel void matmul_q4_0(device const BlockQ4* weights [[buffer(0)]],
+                        device const float* x [[buffer(1)]], device float* out [[buffer(2)]],
+                        constant Params& params [[buffer(3)]],
+                        uint3 group [[threadgroup_position_in_grid]],
+                        uint thread_index [[thread_index_in_threadgroup]],
+                        uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+  constexpr uint kRows = 64, kWidth = 32, kDepth = 32;
+  threadgroup half tile_w[kRows * kDepth];
+  threadgroup half tile_x[kWidth * kDepth];
+  const uint row = group.y * kRows, column = group.x * kWidth;
+  const uint own_row = simdgroup % 2 * 32, own_column = simdgroup / 2 * 16;
+  const uint blocks = params.columns / 32;
+  simdgroup_float8x8 sums[2][4];
+  for (uint i = 0; i < 2; ++i)
+    for (uint j = 0; j < 4; ++j) sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+
+  for (uint b = 0; b < blocks; ++b) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    {  // two threads unpack a block, one its low and one its high nibbles
+      const uint r = thread_index / 2, shift = thread_index % 2 * 4;
+      device const BlockQ4& block = weights[(row + r) * blocks + b];
+      threadgroup half* to = tile_w + r * kDepth + shift * 4;
+      for (uint i = 0; i < 16; ++i)
+        to[i] = block.scale * half(int(block.nibbles[i] >> shift & 15) - 8);
+    }
+    {  // four threads take a row of x
+      const uint r = thread_index / 4, part = thread_index % 4 * 8;
+      device const float* from = x + (column + r) * params.columns + b * kDepth + part;
+      threadgroup half* to = tile_x + r * kDepth + part;
+      for (uint i = 0; i < 8; ++i) to[i] = half(from[i]);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint step = 0; step < kDepth; step += 8) {
+      simdgroup_half8x8 left[2], right[4];
+      for (uint i = 0; i < 2; ++i)
+        simdgroup_load(left[i], tile_x + (own_column + 8 * i) * kDepth + step, kDepth);
+      for (uint j = 0; j < 4; ++j)
+        simdgroup_load(right[j], tile_w + (own_row + 8 * j) * kDepth + step, kDepth, ulong2(0, 0),
+                       true);
+      for (uint i = 0; i < 2; ++i)
+        for (uint j = 0; j < 4; ++j)
+          simdgroup_multiply_accumulate(sums[i][j], left[i], right[j], sums[i][j]);
+    }
+  }
+  for (uint i = 0; i < 2; ++i)
+    for (uint j = 0; j < 4; ++j)
+      simdgroup_store(sums[i][j],
+                      out + (column + own_column + 8 * i) * params.rows + row + own_row + 8 * j,
+                      params.rows);
 }
