@@ -188,7 +188,6 @@ Error PreparedDispatch::missing_argument(msl::ArgumentKind kind, uint32_t missin
   return Error(ErrorCode::kInternal, "an argument is not bound");
 }
 
-MLXN_CALLS_LOADED_CODE
 Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch) const {
   MLXN_ASSIGN(unsigned char* block, scratch.reserve(scratch_bytes_));
   MslThreadgroup group{};
@@ -204,23 +203,44 @@ Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch) con
   group.position[0] = static_cast<unsigned>(begin % counts[0]);
   group.position[1] = static_cast<unsigned>(begin / counts[0] % counts[1]);
   group.position[2] = static_cast<unsigned>(begin / counts[0] / counts[1]);
-  for (uint64_t i = begin; i < end; ++i) {
-    for (int d = 0; d < 3; ++d) {
-      const unsigned size = abi_.threads_per_threadgroup[d];
-      group.size[d] = std::min(size, abi_.threads_per_grid[d] - group.position[d] * size);
-    }
-    const CpuPipeline& code = code_for(group.size);
+  for (uint64_t left = end - begin; left > 0;) {
+    const auto count =
+        static_cast<unsigned>(std::min<uint64_t>(left, counts[0] - group.position[0]));
+    MLXN_TRY(run_row(group, count));
+    left -= count;
+    group.position[0] = 0;
+    if (++group.position[1] < counts[1]) continue;
+    group.position[1] = 0;
+    ++group.position[2];
+  }
+  return {};
+}
+
+// Only the last threadgroup of a whole row may be smaller than the others.
+Status PreparedDispatch::run_row(MslThreadgroup& group, unsigned count) const {
+  for (int d = 0; d < 3; ++d) {
+    const unsigned size = abi_.threads_per_threadgroup[d];
+    group.size[d] = std::min(size, abi_.threads_per_grid[d] - group.position[d] * size);
+  }
+  const unsigned size = abi_.threads_per_threadgroup[0];
+  const unsigned last = group.position[0] + count - 1;
+  const unsigned last_size = std::min(size, abi_.threads_per_grid[0] - last * size);
+  if (last_size == group.size[0]) return run_alike(group, count);
+  MLXN_TRY(run_alike(group, count - 1));
+  group.size[0] = last_size;
+  return run_alike(group, 1);
+}
+
+MLXN_CALLS_LOADED_CODE
+Status PreparedDispatch::run_alike(MslThreadgroup& group, unsigned count) const {
+  const CpuPipeline& code = code_for(group.size);
+  for (unsigned i = 0; i < count; ++i, ++group.position[0]) {
     if (code.is_coroutine()) {
       MLXN_TRY(run_coroutines(reinterpret_cast<MslThreadEntry>(code.entry), code.kernel.frame_bytes,
                               abi_, group, code.thread_order));
     } else {
       reinterpret_cast<MslThreadgroupEntry>(code.entry)(&abi_, &group);
     }
-    if (++group.position[0] < counts[0]) continue;
-    group.position[0] = 0;
-    if (++group.position[1] < counts[1]) continue;
-    group.position[1] = 0;
-    ++group.position[2];
   }
   return {};
 }

@@ -41,6 +41,9 @@ class PreparedDispatch {
   Status lay_out_scratch(const rt::Dispatch& dispatch, const rt::CommandList& list);
   // Which needed argument has nothing bound.
   Error missing_argument(msl::ArgumentKind kind, uint32_t missing) const;
+  // Run threadgroups from group.position on, along x: within a row; of the size in `group`.
+  Status run_row(MslThreadgroup& group, unsigned count) const;
+  Status run_alike(MslThreadgroup& group, unsigned count) const;
   // The code for a threadgroup; check_sizes has seen that there is some.
   const CpuPipeline& code_for(const unsigned size[3]) const {
     return !edge_ || pipeline_->kernel.shape.covers(size) ? *pipeline_ : *edge_;
