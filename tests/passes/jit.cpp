@@ -1,6 +1,8 @@
 #include "tests/passes/jit.h"
 
+#include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/Verifier.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
@@ -18,33 +20,50 @@ std::string host_features() {
 }
 
 Jit::Jit(const std::string& features, const Fill& fill) {
-  InitializeNativeTarget();
-  InitializeNativeTargetAsmPrinter();
-  compile(features, fill);
-}
-
-void Jit::compile(const std::string& features, const Fill& fill) {
-  auto jit = orc::LLJITBuilder().create();
-  if (!jit) {
-    problem_ = toString(jit.takeError());
-    return;
-  }
-  jit_ = std::move(*jit);
-  auto context = std::make_unique<LLVMContext>();
-  auto module = std::make_unique<Module>("test", *context);
-  module->setDataLayout(jit_->getDataLayout());
-  IRBuilder<> builder(*context);
+  start();
+  if (!ok()) return;
+  auto module = std::make_unique<Module>("test", *context_);
+  IRBuilder<> builder(*context_);
   Type* pointer = builder.getPtrTy();
   auto* type =
       FunctionType::get(builder.getVoidTy(), {pointer, pointer, builder.getInt32Ty()}, false);
   Function* function = Function::Create(type, Function::ExternalLinkage, "test", *module);
+  function->addFnAttr("target-features", features);
+  builder.SetInsertPoint(BasicBlock::Create(*context_, "top", function));
+  fill(builder, *function);
+  compile(features, std::move(module));
+}
+
+Jit::Jit(const std::string& features, const std::string& ir) {
+  start();
+  if (!ok()) return;
+  SMDiagnostic problem;
+  std::unique_ptr<Module> module = parseAssemblyString(ir, problem, *context_);
+  if (module)
+    compile(features, std::move(module));
+  else
+    problem_ = problem.getMessage().str();
+}
+
+void Jit::start() {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  context_ = std::make_unique<LLVMContext>();
+  auto jit = orc::LLJITBuilder().create();
+  if (jit)
+    jit_ = std::move(*jit);
+  else
+    problem_ = toString(jit.takeError());
+}
+
+void Jit::compile(const std::string& features, std::unique_ptr<Module> module) {
+  module->setDataLayout(jit_->getDataLayout());
+  Function* function = module->getFunction("test");
   function->addFnAttr("target-cpu", "x86-64");
   function->addFnAttr("target-features", features);
-  builder.SetInsertPoint(BasicBlock::Create(*context, "top", function));
-  fill(builder, *function);
   raw_string_ostream stream(problem_);
   if (verifyModule(*module, &stream)) return;
-  if (Error error = jit_->addIRModule({std::move(module), std::move(context)})) {
+  if (Error error = jit_->addIRModule({std::move(module), std::move(context_)})) {
     problem_ = toString(std::move(error));
     return;
   }

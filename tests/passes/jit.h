@@ -19,13 +19,18 @@ class Jit {
  public:
   using Fill = std::function<void(llvm::IRBuilder<>&, llvm::Function&)>;
   Jit(const std::string& features, const Fill& fill);
+  // The same from text.
+  Jit(const std::string& features, const std::string& ir);
 
   bool ok() const { return problem_.empty(); }
   const std::string& problem() const { return problem_; }
   void run(void* in, void* out, unsigned word) const { entry_(in, out, word); }
 
  private:
-  void compile(const std::string& features, const Fill& fill);
+  void start();
+  void compile(const std::string& features, std::unique_ptr<llvm::Module> module);
+
+  std::unique_ptr<llvm::LLVMContext> context_;
 
   std::unique_ptr<llvm::orc::LLJIT> jit_;
   void (*entry_)(void*, void*, unsigned) = nullptr;
