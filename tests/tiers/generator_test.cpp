@@ -1,0 +1,134 @@
+// The tools of the proof: generator, judge and shrinker.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "metal/msl/module.h"
+#include "tests/tiers/fuzz.h"
+#include "tests/tiers/shrink.h"
+
+namespace mlxn::tiers {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(KernelGenerator, IsDeterministic) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    EXPECT_EQ(print(generate_kernel("k", seed, {})), print(generate_kernel("k", seed, {})));
+  }
+}
+
+TEST(KernelGenerator, CoversTheLanguage) {
+  std::string all;
+  std::set<std::string> different;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    const std::string text = print(generate_kernel("k", seed, {.flat = seed % 2 == 0}));
+    different.insert(text);
+    all += text;
+  }
+  EXPECT_EQ(different.size(), 400u);
+  for (const char* part : {"threadgroup_barrier",
+                           "simdgroup_barrier",
+                           "simd_sum(",
+                           "simd_min(",
+                           "simd_max(",
+                           "simd_product(",
+                           "simd_and(",
+                           "simd_or(",
+                           "simd_xor(",
+                           "simd_prefix_inclusive_sum(",
+                           "simd_prefix_exclusive_product(",
+                           "simd_shuffle(",
+                           "simd_shuffle_xor(",
+                           "simd_shuffle_up(",
+                           "simd_shuffle_down(",
+                           "simd_broadcast(",
+                           "simd_broadcast_first(",
+                           "simd_ballot(",
+                           "simd_all(",
+                           "simd_any(",
+                           "simd_active_threads_mask(",
+                           "simd_is_first(",
+                           "quad_sum(",
+                           "simdgroup_multiply_accumulate(",
+                           "atomic_fetch_add",
+                           "atomic_fetch_min",
+                           "switch (",
+                           "do {",
+                           "for (int L",
+                           "break;",
+                           "continue;",
+                           "return;",
+                           "return (",
+                           "k_h1(",
+                           "half h0",
+                           "long l0",
+                           "float2 w0",
+                           "float4 v0",
+                           "pi[",
+                           "pf["}) {
+    EXPECT_THAT(all, HasSubstr(part));
+  }
+}
+
+TEST(KernelGenerator, PlainKernelsHaveNoCrossLaneOperation) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const std::string text = print(generate_kernel("k", seed, {.cross_lane = false}));
+    EXPECT_THAT(text, testing::Not(HasSubstr("barrier")));
+    EXPECT_THAT(text, testing::Not(HasSubstr("simd_")));
+    EXPECT_THAT(text, testing::Not(HasSubstr("quad_")));
+  }
+}
+
+TEST(Shrink, KeepsWhatTheFailureNeeds) {
+  Program program = generate_kernel("k", 11, {});
+  program.body.insert(program.body.begin() + 1,
+                      Node::block("if (lane < 3u)", {Node::line("i0 = 5;"), Node::line("MARK;")}));
+  const Program small = shrink(
+      program, [](const Program& p) { return print(p).find("MARK;") != std::string::npos; }, 1000);
+  EXPECT_EQ(count_nodes(small), 1u);
+  EXPECT_THAT(print(small), HasSubstr("MARK;"));
+}
+
+class JudgeTest : public testing::Test {
+ protected:
+  Verdict verdict_of(const std::vector<std::string>& lines) {
+    Case one{generate_kernel("k", 1, {.flat = true}), {kOracleTier}, {{64, 1, 1}, {64, 1, 1}}, 5};
+    one.program.body.clear();
+    for (const std::string& line : lines) one.program.body.push_back(Node::line(line));
+    auto compiler = msl::compiler();
+    EXPECT_TRUE(compiler);
+    return judge(machine_, **compiler, one, detail_);
+  }
+  Machine machine_;
+  std::string detail_;
+};
+
+TEST_F(JudgeTest, TellsRacesFromOrderedPrograms) {
+  const std::string barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);";
+  EXPECT_EQ(verdict_of({"si[tid] = int(tid);", barrier, "i0 = si[(tid + 7u) % n];"}),
+            Verdict::kSame)
+      << detail_;
+  EXPECT_EQ(verdict_of({"si[tid] = int(tid);", "i0 = si[(tid + 7u) % n];"}), Verdict::kRacy);
+  EXPECT_THAT(detail_, HasSubstr("out word 0"));
+  EXPECT_EQ(verdict_of({"this is no statement"}), Verdict::kRefused);
+}
+
+TEST(Fuzz, FindsADifferenceOfMemory) {
+  const Launch launch{{4, 1, 1}, {4, 1, 1}};
+  const Memory expected = make_memory(3, launch);
+  Memory actual = expected;
+  EXPECT_EQ(first_difference(expected, actual), "");
+  actual.out[9] ^= 1;
+  EXPECT_THAT(first_difference(expected, actual), HasSubstr("thread 1, out word 1"));
+  actual = expected;
+  actual.fout[0] = -actual.fout[0];
+  EXPECT_THAT(first_difference(expected, actual), HasSubstr("thread 0, fout 0"));
+  actual = expected;
+  actual.counters[3] = 77;
+  EXPECT_THAT(first_difference(expected, actual), HasSubstr("counter 3"));
+}
+
+}  // namespace
+}  // namespace mlxn::tiers
