@@ -18,9 +18,10 @@ namespace {
 
 constexpr uint64_t kTransferPiece = 1 << 20;  // bytes of a copy or fill that one worker takes
 constexpr uint64_t kTransferNs = 100'000;     // rough time of such a piece
-constexpr uint64_t kWakeWorthNs =
-    20'000;  // below it, waking a sleeping worker costs more than it brings
+constexpr uint64_t kShareWorthNs = 1'500;     // below it, sharing costs more than it brings
+constexpr uint64_t kPieceNs = 500;            // least work of a piece: claiming one has a cost too
 constexpr uint64_t kPiecesForEachWorker = 16;
+constexpr uint64_t kLongNs = uint64_t{1} << 40;  // more than any threshold here
 constexpr size_t kMaxEntries = 64;
 constexpr uint64_t kMeasureEach = 16;  // dispatches: reading the clock costs as much as a small one
 constexpr uint64_t kMaxUnits = uint64_t{1} << 62;  // the claim counter runs past the end a little
@@ -123,12 +124,14 @@ class Segment : public Job {
   Status run(WorkerPool::Lease& lease, size_t& failed) {
     next_.store(0, std::memory_order_relaxed);
     first_failed_.store(entries_.size(), std::memory_order_relaxed);
-    chunk_ = std::max<uint64_t>(1, units_ / (workers_ * kPiecesForEachWorker));
     if (seed_ != 0) order_ = Permutation(units_, mix(seed_, runs_++));
-    if (units_ > 1 && workers_ > 1) {
-      const uint64_t helpers = worth_waking() ? std::min<uint64_t>(workers_ - 1, units_ - 1) : 0;
-      lease.run(*this, static_cast<unsigned>(helpers));
+    const uint64_t cost = units_ > 1 && workers_ > 1 ? estimated_ns() : 0;
+    if (cost >= kShareWorthNs) {
+      chunk_ = chunk_for(cost);
+      const uint64_t pieces = (units_ + chunk_ - 1) / chunk_;
+      lease.run(*this, static_cast<unsigned>(std::min<uint64_t>(workers_, pieces) - 1), cost);
     } else if (units_ > 0) {
+      chunk_ = units_;
       lease.run_alone(*this);
     }
     const size_t index = first_failed_.load(std::memory_order_relaxed);
@@ -166,15 +169,18 @@ class Segment : public Job {
     Entry(size_t index, Work&& what) : command(index), work(std::forward<Work>(what)) {}
     size_t command;
     uint64_t begin = 0, end = 0;  // units
+    uint64_t sample = 0;          // the unit whose piece is timed; end: none
     std::variant<PreparedDispatch, Transfer> work;
   };
 
   // Numbers the units of the new entry, or takes it back when there is nothing to run.
   Status finish(Status status, uint64_t units) {
     if (status && units <= kMaxUnits - units_) {
-      entries_.back().begin = units_;
+      Entry& entry = entries_.back();
+      entry.begin = units_;
       units_ += units;
-      entries_.back().end = units_;
+      entry.end = units_;
+      entry.sample = choose_sample(entry);
       if (units != 0) return status;
     } else if (status) {
       status = Error(ErrorCode::kInvalidArgument,
@@ -182,6 +188,22 @@ class Segment : public Job {
     }
     entries_.pop_back();
     return status;
+  }
+
+  // Any unit of a dispatch, since the first one may have less to do than the others. Those whose
+  // time is known are timed now and then.
+  uint64_t choose_sample(const Entry& entry) const {
+    auto* dispatch = std::get_if<PreparedDispatch>(&entry.work);
+    if (!dispatch || dispatch->threadgroups() == 0) return entry.end;
+    const bool known = dispatch->pipeline().ns_per_threadgroup.load(std::memory_order_relaxed) != 0;
+    if (known && (entry.command + phase_) % kMeasureEach != 0) return entry.end;
+    return entry.begin + mix(phase_, entry.command) % (entry.end - entry.begin);
+  }
+
+  static void note_time(const CpuPipeline& pipeline, uint64_t each) {
+    const uint64_t old = pipeline.ns_per_threadgroup.load(std::memory_order_relaxed);
+    const uint64_t smooth = old == 0 ? each : (old * 3 + each) / 4;
+    pipeline.ns_per_threadgroup.store(std::max<uint64_t>(smooth, 1), std::memory_order_relaxed);
   }
 
   void work_shuffled(Scratch& scratch) {
@@ -196,7 +218,8 @@ class Segment : public Job {
     }
   }
 
-  bool worth_waking() const {
+  // What all units take on one worker; kLongNs when that is not known, or longer.
+  uint64_t estimated_ns() const {
     uint64_t total = 0;
     for (const Entry& entry : entries_) {
       uint64_t each = kTransferNs;
@@ -204,11 +227,18 @@ class Segment : public Job {
         each = dispatch->pipeline().ns_per_threadgroup.load(std::memory_order_relaxed);
       }
       const uint64_t units = entry.end - entry.begin;
-      if (each == 0 || each > kWakeWorthNs || units > kWakeWorthNs) return true;
+      if (each == 0 || units > (kLongNs - total) / each) return kLongNs;
       total += each * units;
-      if (total > kWakeWorthNs) return true;
     }
-    return false;
+    return total;
+  }
+
+  // Small pieces balance the load; very small ones cost more than they balance.
+  uint64_t chunk_for(uint64_t cost) const {
+    const uint64_t balanced = units_ / (workers_ * kPiecesForEachWorker);
+    const uint64_t worthwhile = kPieceNs / std::max<uint64_t>(cost / units_, 1);
+    const uint64_t most = (units_ + workers_ - 1) / workers_;
+    return std::clamp<uint64_t>(std::max(balanced, worthwhile), 1, most);
   }
 
   void run_units(size_t index, uint64_t begin, uint64_t end, Scratch& scratch) {
@@ -217,16 +247,10 @@ class Segment : public Job {
       return transfer->run(begin - entry.begin, end - entry.begin);
     }
     const auto& dispatch = std::get<PreparedDispatch>(entry.work);
-    const bool known = dispatch.pipeline().ns_per_threadgroup.load(std::memory_order_relaxed) != 0;
-    const bool measure =
-        begin == entry.begin && (!known || (entry.command + phase_) % kMeasureEach == 0);
+    const bool measure = begin <= entry.sample && entry.sample < end;
     const uint64_t start = measure ? now_ns() : 0;
     Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch);
-    if (measure) {
-      const uint64_t each = (now_ns() - start) / (end - begin);
-      dispatch.pipeline().ns_per_threadgroup.store(std::max<uint64_t>(each, 1),
-                                                   std::memory_order_relaxed);
-    }
+    if (measure) note_time(dispatch.pipeline(), (now_ns() - start) / (end - begin));
     if (!status) fail(index, std::move(status).error());
   }
 

@@ -11,6 +11,8 @@
 #include <xmmintrin.h>
 #endif
 
+#include "mlxn/base/clock.h"
+
 namespace mlxn::cpu {
 namespace {
 
@@ -117,10 +119,23 @@ WorkerPool::Lease::~Lease() {
   slot_->leased = false;
 }
 
-void WorkerPool::Lease::run(Job& job, unsigned helpers) {
+bool WorkerPool::worth_waking(uint64_t cost_ns) {
+  constexpr uint64_t kWorthNs = 20'000;
+  if (cost_ns > kWorthNs) return true;
+  const uint64_t now = now_ns();
+  const uint64_t pause = now - last_short_ns_.exchange(now, std::memory_order_relaxed);
+  uint64_t work = pause < uint64_t{spin_us_} * 1000 ? short_work_ns_ + cost_ns : cost_ns;
+  const bool enough = work > kWorthNs;
+  short_work_ns_.store(enough ? 0 : work, std::memory_order_relaxed);
+  return enough;
+}
+
+void WorkerPool::Lease::run(Job& job, unsigned helpers, uint64_t cost_ns) {
   slot_->job = &job;
   ++pool_.epoch_;
-  if (helpers > 0 && pool_.sleepers_ > 0) wake(pool_.epoch_, helpers);
+  if (helpers > 0 && pool_.sleepers_ > 0 && pool_.worth_waking(cost_ns)) {
+    wake(pool_.epoch_, helpers);
+  }
   job.work(slot_->scratch);
   slot_->job = nullptr;
   pool_.wait_for_helpers(*slot_);

@@ -52,9 +52,9 @@ class WorkerPool {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
 
-    // Runs the job to its end; the calling thread takes part. Spinning workers join; sleeping ones
-    // are woken, as many as `helpers`.
-    void run(Job& job, unsigned helpers);
+    // Runs the job, of about `cost_ns` on one thread, to its end; the calling thread takes part.
+    // Spinning workers join; sleeping ones are woken, as many as `helpers`, where that pays.
+    void run(Job& job, unsigned helpers, uint64_t cost_ns);
     // Runs the job on the calling thread alone.
     void run_alone(Job& job) { job.work(slot_->scratch); }
 
@@ -67,6 +67,9 @@ class WorkerPool {
  private:
   static constexpr size_t kSlots = 32;
 
+  // Whether sleeping workers should be woken: for a long job, or for short ones that come so often
+  // that who wakes for one is still awake for the next.
+  bool worth_waking(uint64_t cost_ns);
   void worker_main();
   void help(Slot& slot, Scratch& scratch);
   void wait_for_change(uint32_t seen);
@@ -79,6 +82,8 @@ class WorkerPool {
   alignas(64) std::atomic<uint32_t> epoch_{0};  // changes with each published job
   std::atomic<uint32_t> sleepers_{0};
   std::atomic<bool> stop_{false};
+  // Short jobs of late, for worth_waking: a hint, so updates may get lost.
+  std::atomic<uint64_t> last_short_ns_{0}, short_work_ns_{0};
   std::vector<std::thread> threads_;
 };
 
