@@ -63,12 +63,15 @@ SerialWorker::~SerialWorker() {
 }
 
 void SerialWorker::post(std::function<void()> task) {
-  std::lock_guard lock(state_->mutex);
-  state_->tasks.push_back(std::move(task));
-  if (!state_->thread.joinable()) {
-    state_->thread = std::thread([state = state_] { state->run(); });
+  const std::shared_ptr<State> state = state_;  // the task may destroy this object at once
+  {
+    std::lock_guard lock(state->mutex);
+    state->tasks.push_back(std::move(task));
+    if (!state->thread.joinable()) {
+      state->thread = std::thread([state] { state->run(); });
+    }
   }
-  state_->changed.notify_all();
+  state->changed.notify_all();  // without the lock, which the thread wants first of all
 }
 
 void SerialWorker::help(const std::function<bool()>& done) {
