@@ -9,6 +9,15 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/passes/unroll.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::msl {
@@ -33,7 +42,8 @@ void initialise_targets() {
 
 // The analysis managers a pipeline needs, wired together.
 struct Managers {
-  explicit Managers(TargetMachine& machine) : builder(&machine, options()) {
+  explicit Managers(TargetMachine& machine)
+      : builder(&machine, options(), std::nullopt, &instrumentation) {
     // No library calls are assumed: kernels run without a C library.
     library.disableAllFunctions();
     functions.registerPass([&] { return TargetLibraryAnalysis(library); });
@@ -57,8 +67,41 @@ struct Managers {
   CGSCCAnalysisManager components;
   ModuleAnalysisManager modules;
   TargetLibraryInfoImpl library;
+  PassInstrumentationCallbacks instrumentation;
   PassBuilder builder;
 };
+
+// Passes that duplicate code for the paths through several branches. They join a branch in which
+// lanes differ with one in which they agree; around cross-lane operations that must not happen,
+// since region splitting keeps control flow only where lanes agree.
+void keep_branches_apart(Module& module, PassInstrumentationCallbacks& callbacks) {
+  auto functions = std::make_shared<SmallPtrSet<const Function*, 8>>();
+  for (const Function& function : module)
+    if (has_cross_lane_call(function)) functions->insert(&function);
+  callbacks.registerShouldRunOptionalPassCallback([functions](StringRef pass, Any unit) {
+    if (pass != "JumpThreadingPass" && pass != "SimpleLoopUnswitchPass") return true;
+    const Function* function = nullptr;
+    if (auto* found = any_cast<const Function*>(&unit)) function = *found;
+    if (auto* loop = any_cast<const Loop*>(&unit)) function = (*loop)->getHeader()->getParent();
+    return !functions->contains(function);
+  });
+}
+
+// Private arrays become values, before other passes see loops over them.
+FunctionPassManager dissolve_private_arrays() {
+  FunctionPassManager passes;
+  passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+  passes.addPass(EarlyCSEPass());
+  passes.addPass(InstCombinePass());
+  passes.addPass(SimplifyCFGPass());
+  passes.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
+  LoopPassManager loops;
+  loops.addPass(UnrollPrivateArrays());
+  loops.addPass(LoopFullUnrollPass());
+  passes.addPass(createFunctionToLoopPassAdaptor(std::move(loops)));
+  passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+  return passes;
+}
 
 }  // namespace
 
@@ -84,7 +127,9 @@ Result<std::unique_ptr<TargetMachine>> make_target_machine(const mlxn::msl::Targ
 
 void simplify(Module& module, TargetMachine& machine) {
   Managers managers(machine);
+  keep_branches_apart(module, managers.instrumentation);
   ModulePassManager passes;
+  passes.addPass(createModuleToFunctionPassAdaptor(dissolve_private_arrays()));
   passes.addPass(
       createModuleToFunctionPassAdaptor(managers.builder.buildFunctionSimplificationPipeline(
           OptimizationLevel::O2, ThinOrFullLTOPhase::None)));
