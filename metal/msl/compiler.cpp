@@ -83,6 +83,7 @@ class LibraryImpl : public Library {
     bool ptx = request.target.kind == Target::Kind::kPtx;
     MLXN_ASSIGN(auto machine, make_target_machine(target));
     module.setDataLayout(machine->createDataLayout());
+    use_wide_vectors(module);
     lower_annotations(module);
     drop_initialisers(module);
     define_semantics(module, /*relax_alignment=*/!ptx);
@@ -97,7 +98,7 @@ class LibraryImpl : public Library {
       lower_to_ptx(module, frontend.kernels);
       if (!request.libdevice.empty()) MLXN_TRY(link_libdevice(module, request.libdevice));
     } else {
-      MLXN_TRY(lower_to_cpu(module, frontend.kernels, request.forced_tier));
+      lower_to_cpu(module, frontend.kernels, request, *machine);
     }
     std::string problem;
     llvm::raw_string_ostream stream(problem);
@@ -112,25 +113,6 @@ class LibraryImpl : public Library {
     MLXN_ASSIGN(image.code, emit(module, *machine, request.emit));
     image.kernels = std::move(frontend.kernels);
     return image;
-  }
-
-  static Status lower_to_cpu(llvm::Module& module, std::vector<Kernel>& kernels, int forced_tier) {
-    for (Kernel& kernel : kernels) {
-      llvm::Function& entry = *module.getFunction(kernel.symbol);
-      lower_thread_state(entry, kernel);
-      lower_matrix_memory(entry);
-      mark_constant_loads(entry);
-      bool cross_lane = has_cross_lane_call(entry);
-      if (forced_tier == 0 && cross_lane)
-        return Error(
-            ErrorCode::kUnsupported,
-            str("kernel '", kernel.name, "' has cross-lane operations and cannot run in tier 0"));
-      if (cross_lane || forced_tier == 3)
-        build_coroutine(entry, kernel);
-      else
-        build_work_item_loop(entry, kernel);
-    }
-    return {};
   }
 
   std::string source_;

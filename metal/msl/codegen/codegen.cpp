@@ -10,12 +10,15 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/Scalarizer.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/LowerSwitch.h"
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/unroll.h"
 #include "mlxn/base/strings.h"
@@ -125,6 +128,15 @@ Result<std::unique_ptr<TargetMachine>> make_target_machine(const mlxn::msl::Targ
   return machine;
 }
 
+void use_wide_vectors(Module& module) {
+  for (Function& function : module) {
+    StringRef features = function.getFnAttribute("target-features").getValueAsString();
+    if (!features.contains("+avx512f")) continue;
+    function.addFnAttr("prefer-vector-width", "512");
+    function.addFnAttr("min-legal-vector-width", "512");
+  }
+}
+
 void simplify(Module& module, TargetMachine& machine) {
   Managers managers(machine);
   keep_branches_apart(module, managers.instrumentation);
@@ -135,6 +147,21 @@ void simplify(Module& module, TargetMachine& machine) {
           OptimizationLevel::O2, ThinOrFullLTOPhase::None)));
   passes.addPass(GlobalDCEPass());
   passes.run(module, managers.modules);
+}
+
+void scalarise(Function& entry, TargetMachine& machine) {
+  Managers managers(machine);
+  ScalarizerPassOptions scalar;
+  scalar.ScalarizeLoadStore = true;
+  scalar.ScalarizeVariableInsertExtract = true;
+  FunctionPassManager passes;
+  passes.addPass(LowerSwitchPass());
+  passes.addPass(ScalarizerPass(scalar));
+  passes.addPass(SROAPass(SROAOptions::PreserveCFG));
+  passes.addPass(InstCombinePass());
+  passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(ADCEPass());
+  passes.run(entry, managers.functions);
 }
 
 void optimise(Module& module, TargetMachine& machine) {

@@ -13,8 +13,16 @@ namespace mlxn::msl {
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const Target& target);
 
+// Lets kernels use 512-bit vectors where the processor has them; LLVM's default for x86-64-v4 is to
+// stay with 256 bits, which the operations on whole simdgroups cannot.
+void use_wide_vectors(llvm::Module& module);
+
 // Scalar clean-up of an inlined module: enough to see which operations are really there.
 void simplify(llvm::Module& module, llvm::TargetMachine& machine);
+
+// Leaves an entry function with scalar instructions and two-way branches only, as loops over lanes
+// can be vectorised from.
+void scalarise(llvm::Function& entry, llvm::TargetMachine& machine);
 
 // The full pipeline, vectorisation and coroutine passes included.
 void optimise(llvm::Module& module, llvm::TargetMachine& machine);

@@ -226,7 +226,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       std::string symbol = str("__msl_entry_", i);
       code += str("using ", parameters, " = __msl_parameters<decltype(", pointer, ")>;\n",
                   "extern \"C\" void ", symbol,
-                  "(const MslDispatch*, MslThreadgroup*, unsigned, unsigned, unsigned) { ", pointer,
+                  "(const MslDispatch*, MslThreadgroup*, unsigned, unsigned, unsigned, unsigned) { ", pointer,
                   "(", reflected->call_arguments, "); }\n");
       reflected->kernel.symbol = symbol;
       job_.kernels.push_back(std::move(reflected->kernel));

@@ -68,8 +68,8 @@ class CoroutineBuilder {
     column_ = b.CreateInBoundsGEP(b.getInt8Ty(), groups, b.CreateAdd(group, lane));
 
     ValueToValueMapTy map;
-    Value* arguments[] = {start_->getArg(0), threadgroup_, x, y, z};
-    for (unsigned i = 0; i < 5; ++i) map[entry_.getArg(i)] = arguments[i];
+    Value* arguments[] = {start_->getArg(0), threadgroup_, x, y, z, thread};
+    for (unsigned i = 0; i < 6; ++i) map[entry_.getArg(i)] = arguments[i];
     SmallVector<ReturnInst*, 8> returns;
     CloneFunctionInto(start_, &entry_, map, CloneFunctionChangeType::LocalChangesOnly, returns);
     b.CreateBr(cast<BasicBlock>(map[&entry_.getEntryBlock()]));

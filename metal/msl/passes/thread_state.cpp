@@ -49,26 +49,17 @@ class ThreadState {
   }
 
   Value* word(bool in_dispatch, size_t offset, unsigned dimension) {
-    return load(entry_.getArg(in_dispatch ? 0 : 1), offset + dimension * sizeof(unsigned),
-                builder_.getInt32Ty());
+    return load(entry_.getArg(in_dispatch ? kDispatch : kThreadgroup),
+                offset + dimension * sizeof(unsigned), builder_.getInt32Ty());
   }
 
   Value* address(bool in_dispatch, size_t offset, unsigned index) {
-    return load(entry_.getArg(in_dispatch ? 0 : 1), offset + index * sizeof(void*),
-                builder_.getPtrTy());
-  }
-
-  // The linear index in the threadgroup, x fastest.
-  Value* thread_index() {
-    Value* sx = value("__msl_group_size", 0);
-    Value* sy = value("__msl_group_size", 1);
-    Value* rows =
-        builder_.CreateNUWAdd(builder_.CreateNUWMul(entry_.getArg(4), sy), entry_.getArg(3));
-    return builder_.CreateNUWAdd(builder_.CreateNUWMul(rows, sx), entry_.getArg(2));
+    return load(entry_.getArg(in_dispatch ? kDispatch : kThreadgroup),
+                offset + index * sizeof(void*), builder_.getPtrTy());
   }
 
   Value* make(StringRef name, unsigned k) {
-    if (name == "__msl_local_position") return entry_.getArg(2 + k);
+    if (name == "__msl_local_position") return entry_.getArg(kPositionX + k);
     if (name == "__msl_group_position") return word(false, offsetof(MslThreadgroup, position), k);
     if (name == "__msl_group_size") return word(false, offsetof(MslThreadgroup, size), k);
     if (name == "__msl_dispatch_size")
@@ -79,11 +70,11 @@ class ThreadState {
     if (name == "__msl_grid_position") {  // the executor refuses grids that would wrap
       Value* first =
           builder_.CreateNUWMul(value("__msl_group_position", k), value("__msl_dispatch_size", k));
-      return builder_.CreateNUWAdd(first, entry_.getArg(2 + k));
+      return builder_.CreateNUWAdd(first, entry_.getArg(kPositionX + k));
     }
-    if (name == "__msl_thread_index") return thread_index();
+    if (name == "__msl_thread_index") return entry_.getArg(kThread);
     if (name == "__msl_lane_id")
-      return builder_.CreateAnd(value("__msl_thread_index", 0), MSL_SIMD_WIDTH - 1);
+      return builder_.CreateAnd(entry_.getArg(kThread), MSL_SIMD_WIDTH - 1);
     if (name == "__msl_buffer_address") return address(true, offsetof(MslDispatch, buffer), k);
     if (name == "__msl_constant_address") {
       auto* result = cast<LoadInst>(address(true, offsetof(MslDispatch, buffer), k));

@@ -115,7 +115,9 @@ void build_work_item_loop(Function& entry, Kernel& kernel) {
   Loop z = open_loop(builder, *loop_function, "z");
   Loop y = open_loop(builder, *loop_function, "y");
   Loop x = open_loop(builder, *loop_function, "x");
-  builder.CreateCall(&entry, {dispatch, threadgroup, x.counter, y.counter, z.counter});
+  Value* row = builder.CreateNUWAdd(builder.CreateNUWMul(z.counter, sy), y.counter);
+  Value* thread = builder.CreateNUWAdd(builder.CreateNUWMul(row, sx), x.counter);
+  builder.CreateCall(&entry, {dispatch, threadgroup, x.counter, y.counter, z.counter, thread});
   close_loop(builder, *loop_function, x, sx, group);
   close_loop(builder, *loop_function, y, sy, nullptr);
   close_loop(builder, *loop_function, z, sz, nullptr);

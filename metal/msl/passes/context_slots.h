@@ -1,0 +1,71 @@
+// Places for values that outlive a region. Lane values lie in the threadgroup's context block, 32
+// elements side by side, so that lanes and vector code both find them; values uniform over the
+// simdgroup are local variables, which LLVM turns into registers. Where a place lies is decided at
+// the end: places whose values are never alive together share memory.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "llvm/IR/IRBuilder.h"
+#include "metal/msl/interface.h"
+#include "metal/msl/kernel_abi.h"
+#include "metal/msl/passes/regions.h"
+
+namespace mlxn::msl {
+
+struct Slot {
+  enum class Kind {
+    kLanes,    // an element for each lane; i1 is kept as i8
+    kUniform,  // one value
+    kPrivate,  // a private variable: `bytes` for each lane, one lane after the other
+  };
+  Kind kind = Kind::kLanes;
+  llvm::Type* type = nullptr;  // of an element in memory
+  uint64_t bytes = 0;          // of one element
+  Level level = Level::kLane;
+  bool always = false;  // alive everywhere: shares its place with no other
+
+  // Decided by SlotTable::place.
+  bool each_simdgroup = false;
+  uint64_t offset = 0;
+  llvm::AllocaInst* variable = nullptr;  // kUniform unless each_simdgroup
+
+  uint64_t size() const { return (kind == Kind::kUniform ? 1 : uint64_t{MSL_SIMD_WIDTH}) * bytes; }
+};
+
+class SlotTable {
+ public:
+  // `function` is the one being made.
+  explicit SlotTable(llvm::Function& function);
+
+  Slot& add(Slot::Kind kind, llvm::Type* type, uint64_t bytes, Level level);
+
+  // Where a slot begins, for the simdgroup of that index. Region `user` reads or writes it there.
+  // A value that was read is alive since it was written; a private variable is both at each use.
+  enum class Use { kRead, kWrite };
+  llvm::Value* address(llvm::IRBuilder<>& builder, Slot& slot, llvm::Value* simdgroup,
+                       const Region& user, Use use);
+
+  // Gives each slot its place and replaces all addresses. With `all_each_simdgroup` every slot
+  // exists once for each simdgroup. Sets the kernel's context sizes.
+  void place(const RegionGraph& graph, bool all_each_simdgroup, llvm::Value* context,
+             Kernel& kernel);
+
+ private:
+  struct Liveness;
+
+  llvm::Function& function_;
+  llvm::Function* marker_;
+  std::deque<Slot> slots_;
+  struct Address {
+    llvm::CallInst* call;
+    Slot* slot;
+  };
+  std::vector<Address> addresses_;
+  std::map<const Region*, std::set<Slot*>> reads_, writes_;
+};
+
+}  // namespace mlxn::msl

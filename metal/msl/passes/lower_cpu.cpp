@@ -1,0 +1,45 @@
+#include "metal/msl/passes/lower_cpu.h"
+
+#include "metal/msl/codegen/codegen.h"
+#include "metal/msl/passes/tiles.h"
+
+namespace mlxn::msl {
+
+namespace {
+
+// Tiers 1 and 2 leave the entry function behind.
+void drop(llvm::Function& entry) {
+  entry.deleteBody();
+  entry.eraseFromParent();
+}
+
+void build_regions(llvm::Function& entry, Kernel& kernel, const CompileRequest& request,
+                   llvm::TargetMachine& machine) {
+  fix_shape(entry, request.shape);
+  scalarise(entry, machine);
+  normalise_for_regions(entry);
+  bool masked = request.forced_tier >= int(Tier::kMaskedRegions) ||
+                build_uniform_regions(entry, kernel, request.shape).has_value();
+  if (masked) build_masked_regions(entry, kernel, request.shape);
+  drop(entry);
+}
+
+}  // namespace
+
+void lower_to_cpu(llvm::Module& module, std::vector<Kernel>& kernels, const CompileRequest& request,
+                  llvm::TargetMachine& machine) {
+  for (Kernel& kernel : kernels) {
+    llvm::Function& entry = *module.getFunction(kernel.symbol);
+    lower_thread_state(entry, kernel);
+    lower_matrix_memory(entry);
+    mark_constant_loads(entry);
+    if (request.forced_tier >= int(Tier::kCoroutine))
+      build_coroutine(entry, kernel);
+    else if (request.forced_tier >= int(Tier::kRegions) || has_cross_lane_call(entry))
+      build_regions(entry, kernel, request, machine);
+    else
+      build_work_item_loop(entry, kernel);
+  }
+}
+
+}  // namespace mlxn::msl
