@@ -293,7 +293,15 @@ class TilePromotion {
     unsigned index;
   };
 
-  void add_old(Value* value, Pair pair, unsigned index) { old_.insert({value, {pair, index}}); }
+  // Single elements taken out of the pair go with it, so that lanes read the tile where they use
+  // them.
+  void add_old(Value* value, Pair pair, unsigned index) {
+    if (!old_.insert({value, {pair, index}}).second) return;
+    if (!value->getType()->isVectorTy()) return;
+    for (User* user : value->users())
+      for (unsigned i = 0; i < 2; ++i)
+        if (vector_of(user, i) == value) old_.insert({user, {pair, i}});
+  }
 
   Value* lane_value(Use& use, Value* value, Origin origin) {
     auto* user = cast<Instruction>(use.getUser());
