@@ -208,15 +208,7 @@ std::vector<uint8_t> serialize(const LibraryInfo& info) {
 }
 
 Result<Image> parse_image(const std::vector<uint8_t>& bytes) {
-  MLXN_ASSIGN(Image image, read<Image>(bytes, kImageMagic, "kernel image"));
-  for (const Kernel& kernel : image.kernels) {
-    if (kernel.tier != Tier::kWorkItemLoop && kernel.tier != Tier::kCoroutine) {
-      return Error(ErrorCode::kCorruptData,
-                   str("kernel image: ", kernel.name, " has tier ", static_cast<int>(kernel.tier),
-                       ", expected 0 or 3"));
-    }
-  }
-  return image;
+  return read<Image>(bytes, kImageMagic, "kernel image");
 }
 
 Result<LibraryInfo> parse_library_info(const std::vector<uint8_t>& bytes) {

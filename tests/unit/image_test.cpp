@@ -55,6 +55,28 @@ TEST(Image, RoundTrips) {
   EXPECT_EQ(parsed->kernels[0].arguments[0].data_size, 1ull << 40);
 }
 
+TEST(Image, EveryTierAndShapeRoundTrips) {
+  const Shape shapes[] = {{}, {Shape::Kind::kAny}, {Shape::Kind::kExact, {8, 4, 2}}};
+  for (Tier tier : {Tier::kWorkItemLoop, Tier::kRegions, Tier::kMaskedRegions, Tier::kCoroutine}) {
+    for (const Shape& shape : shapes) {
+      Image image = sample_image();
+      image.kernels[1].tier = tier;
+      image.kernels[1].shape = shape;
+      image.kernels[1].context_bytes = 64;
+      image.kernels[1].context_bytes_per_simdgroup = 192;
+      auto parsed = parse_image(serialize(image));
+      ASSERT_TRUE(parsed) << parsed.error().to_string();
+      EXPECT_EQ(parsed->kernels[1].tier, tier);
+      EXPECT_EQ(parsed->kernels[1].shape, shape);
+      EXPECT_EQ(parsed->kernels[1].context_bytes, 64u);
+      EXPECT_EQ(parsed->kernels[1].context_bytes_per_simdgroup, 192u);
+    }
+  }
+  Image image = sample_image();
+  image.kernels[0].tier = Tier{4};
+  EXPECT_FALSE(parse_image(serialize(image)));
+}
+
 TEST(LibraryInfo, RoundTrips) {
   auto parsed = parse_library_info(serialize(sample_library()));
   ASSERT_TRUE(parsed) << parsed.error().to_string();
