@@ -260,7 +260,7 @@ void RegionEmitter::emit_lanes(Region& region, Code& code, BasicBlock* before, V
 
 void RegionEmitter::store_result(const Instruction& original, Slot& slot) {
   Region* region = graph_.of(original.getParent());
-  Code& code = code_.at(region);
+  Code& code = code_[region];
   if (region->kind == Region::Kind::kOperation) {
     if (masked_) return;  // stored for its active lanes only, by the operation itself
     IRBuilder<> builder(code.before.top->getTerminator());
