@@ -228,6 +228,13 @@ Value* RegionValues::get_vector(Scope& scope, Value* original) {
     for (unsigned i = 0; i < MSL_SIMD_WIDTH * parts; ++i) mask.push_back(int(i % parts));
     return builder.CreateShuffleVector(one, mask);
   }
+  if (isa<Argument>(original)) {  // the linear index, which nobody stores
+    SmallVector<Constant*, MSL_SIMD_WIDTH> lanes;
+    for (unsigned i = 0; i < MSL_SIMD_WIDTH; ++i) lanes.push_back(ConstantInt::get(type, i));
+    Value* first = builder.CreateTrunc(builder.CreateShl(scope.simdgroup, 5), type);
+    return builder.CreateAdd(builder.CreateVectorSplat(MSL_SIMD_WIDTH, first),
+                             ConstantVector::get(lanes));
+  }
   Slot& slot = slot_for(original);
   Value* address =
       table_.address(builder, slot, scope.simdgroup, *scope.region, SlotTable::Use::kRead);
