@@ -1,4 +1,6 @@
 // Dispatches of one pipeline with threadgroups of all kinds of sizes.
+#include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "api_test.h"
@@ -29,12 +31,6 @@ kernel void sums(device uint* out [[buffer(0)]], uint3 at [[thread_position_in_g
   out[3 * place] = index;
   out[3 * place + 1] = sum;
   out[3 * place + 2] = total;
-}
-[[required_threads_per_threadgroup(8, 4, 1)]]
-kernel void fixed(device uint* out [[buffer(0)]], uint3 at [[thread_position_in_grid]],
-                  uint3 grid [[threads_per_grid]], uint index [[thread_index_in_threadgroup]]) {
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[(at.z * grid.y + at.y) * grid.x + at.x] = index;
 }
 )";
 
@@ -197,6 +193,85 @@ TEST_F(ShapeTest, ThreadsMayEncodeNewSizesAtOnce) {
     });
   }
   for (auto& thread : threads) thread.join();
+}
+
+// Which code is compiled, on a device whose kernels with barriers are made for certain sizes.
+class ShapeCodeTest : public ShapeTest {
+ protected:
+  void SetUp() override {
+    ShapeTest::SetUp();
+    use_region_device();
+  }
+};
+
+TEST_F(ShapeCodeTest, SizesAreCompiledWhenTheyAreFirstEncoded) {
+  const uint64_t before = compiled();
+  for (NS::UInteger n : {32u, 64u, 1024u}) run_and_check({{n * 2, 1, 1}, {n, 1, 1}});
+  EXPECT_EQ(compiled(), before);
+  for (int i = 0; i < 2; ++i) {
+    run_and_check({{64, 64, 1}, {8, 8, 1}});
+    EXPECT_EQ(compiled(), before + 1);
+  }
+  for (NS::UInteger n : {33u, 34u, 35u}) run_and_check({{n, 2, 1}, {n, 1, 1}});
+  EXPECT_EQ(compiled(), before + 4);
+  for (NS::UInteger n : {36u, 37u, 38u}) run_and_check({{n, 2, 1}, {n, 1, 1}});
+  EXPECT_EQ(compiled(), before + 5);  // one for all further sizes
+  run_and_check({{65, 65, 1}, {8, 8, 1}});
+  EXPECT_EQ(compiled(), before + 5);
+}
+
+TEST_F(ShapeCodeTest, EdgesOfAllGridsShareOneCode) {
+  const uint64_t before = compiled();
+  run_and_check({{96, 1, 1}, {64, 1, 1}});  // the last one has 32 threads
+  EXPECT_EQ(compiled(), before);
+  for (NS::UInteger n : {65u, 100u, 127u, 1u}) run_and_check({{n, 1, 1}, {64, 1, 1}});
+  EXPECT_EQ(compiled(), before + 1);
+}
+
+TEST_F(ShapeCodeTest, RequiredSizesAreCompiledAtOnce) {
+  auto descriptor = TransferPtr(MTL::ComputePipelineDescriptor::alloc()->init());
+  auto lib = library(kSource);
+  auto function = TransferPtr(lib->newFunction(string("sums")));
+  descriptor->setComputeFunction(function.get());
+  descriptor->setRequiredThreadsPerThreadgroup(MTL::Size(6, 6, 1));
+  const uint64_t before = compiled();
+  NS::Error* error = nullptr;
+  sums = TransferPtr(
+      device->newComputePipelineState(descriptor.get(), MTL::PipelineOptionNone, nullptr, &error));
+  ASSERT_TRUE(sums) << text(error);
+  EXPECT_EQ(compiled(), before + 1);
+  run_and_check({{36, 36, 1}, {6, 6, 1}});
+  EXPECT_EQ(compiled(), before + 1);
+}
+
+TEST_F(ShapeCodeTest, ThreadsThatEncodeASizeAtOnceCompileItOnce) {
+  const uint64_t before = compiled();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      auto pool = TransferPtr(NS::AutoreleasePool::alloc()->init());
+      auto own = TransferPtr(device->newCommandQueue());
+      const Case one{{82, 1, 1}, {41, 1, 1}};
+      auto out = results(one);
+      auto* commands = own->commandBuffer();
+      auto* encoder = commands->computeCommandEncoder();
+      encode(encoder, one, out.get());
+      encoder->endEncoding();
+      EXPECT_EQ(finish(commands), "");
+      check(one, out.get());
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(compiled(), before + 1);
+}
+
+TEST_F(ShapeCodeTest, CodeThatCannotBeLoadedFailsTheCommandBuffer) {
+  const Case one{{33, 1, 1}, {33, 1, 1}};
+  auto out = results(one);
+  mlxn::metal::inject_fault(device.get(), mlxn::metal::Fault::kPipeline);
+  EXPECT_THAT(run(one, out.get()), HasSubstr("injected failure of a pipeline"));
+  EXPECT_THAT(messages().back(), HasSubstr("dispatchThreads: kernel 'sums': injected failure"));
+  run_and_check(one);
 }
 
 }  // namespace
