@@ -199,7 +199,7 @@ class CaptureTest : public KernelTest {
     return *std::find_if(list.rbegin(), list.rend(),
                          [&](const ChunkAt& one) { return one.kind == kind; });
   }
-  static constexpr uint64_t kMemory = 3, kContents = 4, kFinal = 6;
+  static constexpr uint64_t kPipeline = 2, kMemory = 3, kContents = 4, kFinal = 6;
   static uint64_t count_of(const std::vector<ChunkAt>& list, uint64_t kind) {
     return static_cast<uint64_t>(std::ranges::count(list, kind, &ChunkAt::kind));
   }
@@ -245,6 +245,27 @@ TEST_F(CaptureTest, OneCaptureAtATime) {
   EXPECT_TRUE(start(device.get(), path("other")));
   manager()->stopCapture();
   EXPECT_EQ(replayed(path()).command_buffers, 0u);
+}
+
+TEST_F(CaptureTest, APipelineIsStoredOnceForAllThreadgroupSizes) {
+  ASSERT_TRUE(start(queue.get(), path()));
+  auto* commands = queue->commandBuffer();
+  auto* encoder = commands->computeCommandEncoder();
+  encoder->setComputePipelineState(sum.get());
+  encoder->setBuffer(in.get(), 0, 0);
+  encoder->setBuffer(total.get(), 0, 1);
+  encoder->setThreadgroupMemoryLength(256, 0);
+  const NS::UInteger sizes[] = {64, 32, 16, 7, 33, 5, 6};
+  for (NS::UInteger size : sizes) {
+    encoder->dispatchThreads(MTL::Size(64 / size * size, 1, 1), MTL::Size(size, 1, 1));
+  }
+  encoder->endEncoding();
+  ASSERT_EQ(finish(commands), "");
+  manager()->stopCapture();
+  EXPECT_EQ(count_of(chunks(read(path())), kPipeline), 1u);
+  const ReplayReport report = replayed(path());
+  EXPECT_EQ(report.dispatches, std::size(sizes));
+  EXPECT_EQ(report.mismatching_memories, 0u) << report.first_mismatch;
 }
 
 TEST_F(CaptureTest, AReplayGivesTheSameBytes) {
