@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kImageMagic = 0x494e584d;    // "MXNI"
 constexpr uint32_t kLibraryMagic = 0x4c4e584d;  // "MXNL"
-constexpr uint32_t kFormatVersion = 3;
+constexpr uint32_t kFormatVersion = 4;
 
 // Appends little-endian values (the library supports little-endian hosts only).
 class Writer {
@@ -158,7 +158,7 @@ void visit(Archive& archive, Kernel& k) {
          k.required_threads[0], k.required_threads[1], k.required_threads[2], k.context_bytes,
          k.context_bytes_per_simdgroup);
   small_field(archive, k.shape.kind, 3);
-  fields(archive, k.shape.size[0], k.shape.size[1], k.shape.size[2]);
+  fields(archive, k.shape.size[0], k.shape.size[1], k.shape.size[2], k.grid_only);
 }
 
 template <class Archive>

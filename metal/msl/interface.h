@@ -124,6 +124,9 @@ struct Kernel {
   // simdgroup present. Multiples of 64.
   uint64_t context_bytes = 0, context_bytes_per_simdgroup = 0;
   Shape shape{Shape::Kind::kAny};  // the threadgroups it may run
+  // Tier 0: threads see the grid but nothing of their threadgroup, so neighbours along x may run as
+  // one threadgroup (of at most 1024 threads along x, more in all).
+  bool grid_only = false;
   uint32_t max_total_threads = 1024;
   uint32_t required_threads[3] = {0, 0, 0};  // reqd_work_group_size equivalent, 0 when free
 };

@@ -65,6 +65,36 @@ TEST_F(CpuTest, EveryThreadOfARaggedGridRunsOnce) {
   }
 }
 
+TEST_F(CpuTest, ThreadgroupsThatOnlySeeTheGridRunTogether) {
+  msl::Image image =
+      make_image(*executor_, "loops", "increment_and_count", msl::Tier::kWorkItemLoop);
+  image.kernels[0].grid_only = true;
+  auto pipeline = executor_->load(image, "increment_and_count");
+  ASSERT_TRUE(pipeline) << pipeline.error().to_string();
+  struct Case {
+    rt::Size3 grid, group;
+  };
+  const Case cases[] = {{{10000, 1, 1}, {32, 1, 1}}, {{1000, 3, 2}, {7, 2, 1}},
+                        {{64, 64, 1}, {8, 8, 1}},    {{2000, 1, 1}, {1024, 1, 1}},
+                        {{5, 1, 1}, {600, 1, 1}},    {{4096, 1, 1}, {513, 1, 1}}};
+  for (const Case& one : cases) {
+    const uint64_t threads = one.grid.x * one.grid.y * one.grid.z;
+    auto memory = allocate((threads + 2) * 4);
+    ASSERT_TRUE(run({dispatch(*pipeline, one.grid, one.group, {memory})}));
+    auto values = view<uint32_t>(memory);
+    ASSERT_THAT(values.first(threads), Each(1u));
+    EXPECT_LE(values[threads + 1], 1024u);
+    auto count = [](uint64_t n, uint64_t size) { return (n + size - 1) / size; };
+    const uint64_t groups = count(one.grid.x, one.group.x) * count(one.grid.y, one.group.y) *
+                            count(one.grid.z, one.group.z);
+    if (one.group.x <= 512 && one.grid.x > one.group.x) {
+      EXPECT_LT(values[threads], groups);
+    } else {
+      EXPECT_EQ(values[threads], groups);
+    }
+  }
+}
+
 TEST_F(CpuTest, ZeroSizedGridsDoNothing) {
   auto pipeline = load_loop("increment");
   auto memory = allocate(64);

@@ -234,14 +234,24 @@ Status PreparedDispatch::run_row(MslThreadgroup& group, unsigned count) const {
 MLXN_CALLS_LOADED_CODE
 Status PreparedDispatch::run_alike(MslThreadgroup& group, unsigned count) const {
   const CpuPipeline& code = code_for(group.size);
-  for (unsigned i = 0; i < count; ++i, ++group.position[0]) {
-    if (code.is_coroutine()) {
+  if (code.is_coroutine()) {
+    for (unsigned i = 0; i < count; ++i, ++group.position[0]) {
       MLXN_TRY(run_coroutines(reinterpret_cast<MslThreadEntry>(code.entry), code.kernel.frame_bytes,
                               abi_, group, code.thread_order));
-    } else {
-      reinterpret_cast<MslThreadgroupEntry>(code.entry)(&abi_, &group);
     }
+    return {};
   }
+  const auto entry = reinterpret_cast<MslThreadgroupEntry>(code.entry);
+  const unsigned size = group.size[0];
+  const unsigned most = code.can_merge() ? MSL_MAX_THREADS / size : 1;
+  for (unsigned left = count; left > 0;) {
+    const unsigned merged = std::min(left, most);
+    group.size[0] = merged * size;
+    entry(&abi_, &group);
+    group.position[0] += merged;
+    left -= merged;
+  }
+  group.size[0] = size;
   return {};
 }
 

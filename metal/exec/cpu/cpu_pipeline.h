@@ -25,6 +25,8 @@ class CpuPipeline : public rt::Pipeline {
   // Measured time of a threadgroup, 0 before the first run. A hint for scheduling only.
   mutable std::atomic<uint64_t> ns_per_threadgroup{0};
 
+  // Whether neighbouring threadgroups along x may run as one.
+  bool can_merge() const { return kernel.tier == msl::Tier::kWorkItemLoop && kernel.grid_only; }
   bool is_coroutine() const { return kernel.tier == msl::Tier::kCoroutine; }
 };
 

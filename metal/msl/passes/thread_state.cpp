@@ -128,12 +128,22 @@ void place_threadgroup_variables(Function& entry, ThreadState& state, Kernel& ke
     offset += layout.getTypeAllocSize(global->getValueType());
   }
   kernel.static_threadgroup_bytes = alignTo(offset, 16);
+  kernel.grid_only &= offset == 0;
+}
+
+// What a thread may ask for without learning which threadgroup it is in.
+bool is_of_grid(StringRef name) {
+  return StringSwitch<bool>(name)
+      .Cases("__msl_grid_position", "__msl_grid_size", "__msl_grid_groups", "__msl_dispatch_size",
+             "__msl_buffer_address", "__msl_constant_address", true)
+      .Default(false);
 }
 
 }  // namespace
 
 void lower_thread_state(Function& entry, Kernel& kernel) {
   ThreadState state(entry);
+  kernel.grid_only = true;
   for (BasicBlock& block : entry)
     for (Instruction& instruction : make_early_inc_range(block)) {
       auto* call = dyn_cast<CallInst>(&instruction);
@@ -144,6 +154,7 @@ void lower_thread_state(Function& entry, Kernel& kernel) {
         if (auto* constant = dyn_cast<ConstantInt>(call->getArgOperand(0)))
           argument = unsigned(constant->getZExtValue());
       if (Value* value = state.value(callee->getName(), argument)) {
+        kernel.grid_only &= is_of_grid(callee->getName());
         call->replaceAllUsesWith(value);
         call->eraseFromParent();
       }

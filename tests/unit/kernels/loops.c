@@ -30,6 +30,16 @@ ENTRY(increment) {
   FOR_THREADS __atomic_fetch_add(&out[linear(d, g, x, y, z)], 1, __ATOMIC_RELAXED);
 }
 
+// The same, with the number of calls and the largest threadgroup after the grid.
+ENTRY(increment_and_count) {
+  increment(d, g);
+  unsigned* out = (unsigned*)d->buffer[0] + (unsigned long)d->threads_per_grid[0] *
+                                                d->threads_per_grid[1] * d->threads_per_grid[2];
+  __atomic_fetch_add(&out[0], 1, __ATOMIC_RELAXED);
+  if (g->size[0] > __atomic_load_n(&out[1], __ATOMIC_RELAXED))
+    __atomic_store_n(&out[1], g->size[0], __ATOMIC_RELAXED);
+}
+
 // buffer[1][i] = buffer[0][i] * 2
 ENTRY(twice) {
   const float* in = d->buffer[0];
