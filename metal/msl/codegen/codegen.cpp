@@ -18,8 +18,10 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LowerSwitch.h"
 #include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/passes/trim_loops.h"
 #include "metal/msl/passes/unroll.h"
 #include "mlxn/base/strings.h"
 
@@ -166,6 +168,13 @@ void scalarise(Function& entry, TargetMachine& machine) {
 
 void optimise(Module& module, TargetMachine& machine) {
   Managers managers(machine);
+  managers.builder.registerVectorizerStartEPCallback(
+      [](FunctionPassManager& passes, OptimizationLevel) {
+        passes.addPass(LoopSimplifyPass());
+        passes.addPass(TrimLoops());
+        passes.addPass(SimplifyCFGPass());
+        passes.addPass(InstCombinePass());
+      });
   ModulePassManager passes = managers.builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3);
   passes.run(module, managers.modules);
 }

@@ -90,6 +90,16 @@ void build_work_item_loop(Function& entry, Kernel& kernel) {
       Function::Create(type, GlobalValue::ExternalLinkage, kernel.symbol, entry.getParent());
   for (const Attribute& attribute : entry.getAttributes().getFnAttrs())
     if (attribute.isStringAttribute()) loop_function->addFnAttr(attribute);
+  // Addresses of arguments may be loaded ahead of any branch.
+  const uint64_t bytes[] = {sizeof(MslDispatch), sizeof(MslThreadgroup)};
+  for (unsigned i = 0; i < 2; ++i) {
+    AttrBuilder facts(context);
+    facts.addDereferenceableAttr(bytes[i]);
+    facts.addAlignmentAttr(alignof(void*));
+    facts.addAttribute(Attribute::NoAlias);
+    facts.addAttribute(Attribute::NoUndef);
+    loop_function->addParamAttrs(i, facts);
+  }
   MDNode* group = mark_parallel(entry);
   entry.setLinkage(GlobalValue::InternalLinkage);
   entry.addFnAttr(Attribute::AlwaysInline);
