@@ -298,6 +298,7 @@ std::vector<std::string> language_arguments(const CompileOptions& options, const
                                    "-Wno-invalid-constexpr",
                                    "-Wno-c++11-narrowing",
                                    "-Wno-error=c++11-narrowing",
+                                   "-fno-strict-float-cast-overflow",
                                    "-ferror-limit",
                                    "20",
                                    "-ftemplate-depth=512",

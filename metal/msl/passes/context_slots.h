@@ -18,7 +18,7 @@ namespace mlxn::msl {
 
 struct Slot {
   enum class Kind {
-    kLanes,    // an element for each lane; i1 is kept as i8
+    kLanes,    // an element for each lane; odd integers are kept as wider ones
     kUniform,  // one value
     kPrivate,  // a private variable: `bytes` for each lane, one lane after the other
   };

@@ -1,5 +1,6 @@
 #include "metal/msl/passes/lower_cpu.h"
 
+#include "llvm/Transforms/Utils/Cloning.h"
 #include "metal/msl/codegen/codegen.h"
 #include "metal/msl/passes/tiles.h"
 
@@ -7,20 +8,29 @@ namespace mlxn::msl {
 
 namespace {
 
-// Tiers 1 and 2 leave the entry function behind.
-void drop(llvm::Function& entry) {
-  entry.deleteBody();
-  entry.eraseFromParent();
+void drop(llvm::Function& function) {
+  function.deleteBody();
+  function.eraseFromParent();
+}
+
+// Tier 1 changes what it is built from, so it works on a copy.
+bool try_uniform_regions(llvm::Function& entry, Kernel& kernel, const Shape& shape) {
+  llvm::ValueToValueMapTy map;
+  llvm::Function* copy = llvm::CloneFunction(&entry, map);
+  copy->takeName(&entry);
+  bool accepted = !build_uniform_regions(*copy, kernel, shape);
+  entry.takeName(copy);
+  drop(*copy);
+  return accepted;
 }
 
 void build_regions(llvm::Function& entry, Kernel& kernel, const CompileRequest& request,
                    llvm::TargetMachine& machine) {
   fix_shape(entry, request.shape);
   scalarise(entry, machine);
-  normalise_for_regions(entry);
-  bool masked = request.forced_tier >= int(Tier::kMaskedRegions) ||
-                build_uniform_regions(entry, kernel, request.shape).has_value();
-  if (masked) build_masked_regions(entry, kernel, request.shape);
+  if (request.forced_tier >= int(Tier::kMaskedRegions) ||
+      !try_uniform_regions(entry, kernel, request.shape))
+    build_masked_regions(entry, kernel, request.shape);
   drop(entry);
 }
 

@@ -43,12 +43,12 @@ void build_work_item_loop(llvm::Function& entry, Kernel& kernel);
 void fix_shape(llvm::Function& entry, const Shape& shape);
 
 // Tier 1: adds the function kernel.symbol, which runs a threadgroup with uniform control flow kept
-// once and loops over lanes between cross-lane operations. `entry` has a fixed shape and the form
-// of normalise_for_regions; it stays as it is, so on refusal another tier can take it.
+// once and loops over lanes between cross-lane operations. `entry` has a fixed shape and is scalar;
+// it is changed, but stays.
 std::optional<Refusal> build_uniform_regions(llvm::Function& entry, Kernel& kernel,
                                              const Shape& shape);
 
-// Tier 2: the same for any control flow: each lane has a place of its own in the program.
+// Tier 2: the same for any control flow: each lane has its own place in the program.
 void build_masked_regions(llvm::Function& entry, Kernel& kernel, const Shape& shape);
 
 // Coroutine tier: adds the function kernel.symbol, which starts one thread. `entry` must be fully

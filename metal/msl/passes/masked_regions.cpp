@@ -263,6 +263,7 @@ class MaskedRegions : public RegionEmitter {
 }  // namespace
 
 void build_masked_regions(Function& entry, Kernel& kernel, const Shape& shape) {
+  normalise_for_regions(entry);
   Uniformity uniformity(entry, /*full=*/false);
   RegionGraph graph;
   graph.split_masked(entry);

@@ -172,7 +172,9 @@ Slot& RegionValues::slot_for(const Value* original) {
   Type* type = original->getType();
   const DataLayout& layout = entry_.getParent()->getDataLayout();
   bool uniform = is_uniform(original);
-  if (!uniform && type->isIntegerTy(1)) type = Type::getInt8Ty(type->getContext());
+  if (!uniform && type->isIntegerTy())
+    type = Type::getIntNTy(type->getContext(),
+                           unsigned(PowerOf2Ceil(std::max(8u, type->getIntegerBitWidth()))));
   slot =
       &table_.add(uniform ? Slot::Kind::kUniform : Slot::Kind::kLanes, type,
                   layout.getTypeAllocSize(type), uniform ? uniformity_.of(original) : Level::kLane);
@@ -206,7 +208,7 @@ void RegionValues::store_slot(IRBuilder<>& builder, Scope& scope, Slot& slot, Va
       table_.address(builder, slot, scope.simdgroup, *scope.region, SlotTable::Use::kWrite);
   if (slot.kind == Slot::Kind::kLanes && scope.lane)
     address = builder.CreateInBoundsGEP(slot.type, address, scope.lane);
-  if (value->getType()->isIntegerTy(1) && slot.type->isIntegerTy(8))
+  if (scope.lane && slot.type != value->getType() && slot.type->isIntegerTy())
     value = builder.CreateZExt(value, slot.type);
   StoreInst* store = builder.CreateStore(value, address);
   if (slot.kind == Slot::Kind::kLanes && !scope.lane) store->setAlignment(Align(64));
@@ -234,6 +236,11 @@ Value* RegionValues::get_vector(Scope& scope, Value* original) {
     Value* first = builder.CreateTrunc(builder.CreateShl(scope.simdgroup, 5), type);
     return builder.CreateAdd(builder.CreateVectorSplat(MSL_SIMD_WIDTH, first),
                              ConstantVector::get(lanes));
+  }
+  if (auto* wider = dyn_cast<ZExtInst>(original); wider && parts == 1) {
+    Value* narrow = get_vector(scope, wider->getOperand(0));
+    builder.SetInsertPoint(scope.top->getTerminator());
+    return builder.CreateZExt(narrow, FixedVectorType::get(type, MSL_SIMD_WIDTH));
   }
   Slot& slot = slot_for(original);
   Value* address =

@@ -218,7 +218,8 @@ void RegionGraph::make_regions(Function& entry, const Blocks& heads, const Block
   }
 }
 
-std::optional<Refusal> RegionGraph::split_uniform(Function& entry, const Uniformity& uniformity) {
+std::optional<Refusal> RegionGraph::split_uniform(Function& entry, const Uniformity& uniformity,
+                                                  const Blocks& loops) {
   Blocks branches;
   Blocks phases = operation_heads(entry, /*barriers_only=*/true);
   close_heads(entry, uniformity, Level::kThreadgroup, phases, branches);
@@ -228,6 +229,7 @@ std::optional<Refusal> RegionGraph::split_uniform(Function& entry, const Uniform
   const Blocks threadgroup_branches = branches;
   Blocks heads = operation_heads(entry, /*barriers_only=*/false);
   heads.insert(phases.begin(), phases.end());
+  heads.insert(loops.begin(), loops.end());
   close_heads(entry, uniformity, Level::kSimdgroup, heads, branches);
   if (auto refusal = check(entry, heads, branches,
                            "a cross-lane operation behind a branch that differs between lanes"))

@@ -48,8 +48,9 @@ struct Refusal {
 class RegionGraph {
  public:
   // Tier 1: every region has one way out, so all lanes go the same way together. May split blocks
-  // of `entry` at their terminators.
-  std::optional<Refusal> split_uniform(llvm::Function& entry, const Uniformity& uniformity);
+  // of `entry` at their terminators. `loops`: headers of uniform loops to run once for all lanes.
+  std::optional<Refusal> split_uniform(llvm::Function& entry, const Uniformity& uniformity,
+                                       const std::set<llvm::BasicBlock*>& loops);
   // Tier 2: lanes may leave a region to different places.
   void split_masked(llvm::Function& entry);
 

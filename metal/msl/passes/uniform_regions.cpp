@@ -4,7 +4,11 @@
 //   for each phase (from barrier to barrier)
 //     for each simdgroup
 //       regions (loops over lanes), operations and uniform branches of the phase
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/CFG.h"
+#include "llvm/IR/Dominators.h"
+#include "metal/msl/passes/converge_loops.h"
+#include "metal/msl/passes/lane_strides.h"
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/region_emitter.h"
 #include "metal/msl/passes/simdgroup_ops.h"
@@ -148,10 +152,34 @@ class UniformRegions : public RegionEmitter {
 
 }  // namespace
 
+namespace {
+
+// Loops whose lanes stay together anyway and gain from running side by side.
+std::set<BasicBlock*> uniform_loops(Function& entry, const Uniformity& uniformity) {
+  DominatorTree dominators(entry);
+  LoopInfo loops(dominators);
+  LaneStrides strides(entry, uniformity);
+  std::set<BasicBlock*> found;
+  for (Loop* loop : loops.getLoopsInPreorder()) {
+    if (uniformity.control(*loop->getHeader()) == Level::kLane) continue;
+    SmallVector<BasicBlock*, 4> exiting;
+    loop->getExitingBlocks(exiting);
+    bool together = all_of(
+        exiting, [&](BasicBlock* block) { return uniformity.of_branch(*block) < Level::kLane; });
+    if (together && strides.is_worth_vectorising(*loop)) found.insert(loop->getHeader());
+  }
+  return found;
+}
+
+}  // namespace
+
 std::optional<Refusal> build_uniform_regions(Function& entry, Kernel& kernel, const Shape& shape) {
+  converge_loops(entry, has_full_simdgroups(shape));
+  normalise_for_regions(entry);
   Uniformity uniformity(entry, has_full_simdgroups(shape));
   RegionGraph graph;
-  if (auto refusal = graph.split_uniform(entry, uniformity)) return refusal;
+  if (auto refusal = graph.split_uniform(entry, uniformity, uniform_loops(entry, uniformity)))
+    return refusal;
   UniformRegions(entry, kernel, shape, graph, uniformity).run();
   return std::nullopt;
 }

@@ -1,0 +1,209 @@
+#include "metal/msl/passes/converge_loops.h"
+
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/LCSSA.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+#include "metal/msl/passes/lane_strides.h"
+
+namespace mlxn::msl {
+
+using namespace llvm;
+
+namespace {
+
+// The parts of a loop that ends at the bottom, behind a test whether to enter it at all.
+struct LoopParts {
+  BasicBlock* guard = nullptr;  // null when the loop is always entered
+  BasicBlock* before = nullptr;
+  BasicBlock* header = nullptr;
+  BasicBlock* latch = nullptr;
+  BasicBlock* exit = nullptr;
+};
+
+std::optional<LoopParts> parts_of(const Loop& loop, const Uniformity& uniformity) {
+  LoopParts parts;
+  parts.header = loop.getHeader();
+  parts.latch = loop.getLoopLatch();
+  if (!parts.latch || loop.getExitingBlock() != parts.latch) return std::nullopt;
+  auto* branch = dyn_cast<BranchInst>(parts.latch->getTerminator());
+  if (!branch || !branch->isConditional() || uniformity.of_branch(*parts.latch) != Level::kLane)
+    return std::nullopt;
+  parts.exit = branch->getSuccessor(branch->getSuccessor(0) == parts.header ? 1 : 0);
+  parts.before = loop.getLoopPredecessor();
+  if (!parts.before || pred_size(parts.header) != 2) return std::nullopt;
+  auto guards = [&](BasicBlock* block, BasicBlock* towards) {
+    auto* entered = dyn_cast<BranchInst>(block->getTerminator());
+    if (!entered || !entered->isConditional()) return false;
+    return (entered->getSuccessor(0) == towards && entered->getSuccessor(1) == parts.exit) ||
+           (entered->getSuccessor(1) == towards && entered->getSuccessor(0) == parts.exit);
+  };
+  if (succ_size(parts.before) == 2) {
+    if (!guards(parts.before, parts.header)) return std::nullopt;
+    parts.guard = parts.before;
+  } else if (BasicBlock* one = parts.before->getSinglePredecessor();
+             one && guards(one, parts.before)) {
+    parts.guard = one;
+  }
+  // All lanes of the simdgroup must come here together.
+  BasicBlock* first = parts.guard ? parts.guard : parts.before;
+  if (uniformity.control(*first) == Level::kLane) return std::nullopt;
+  return parts;
+}
+
+class Converger {
+ public:
+  Converger(Function& entry, const LoopParts& parts, const Uniformity& uniformity,
+            const DominatorTree& dominators)
+      : entry_(entry),
+        context_(entry.getContext()),
+        parts_(parts),
+        uniformity_(uniformity),
+        dominators_(dominators) {}
+
+  void run() {
+    if (parts_.guard == parts_.before) {
+      parts_.before = SplitEdge(parts_.guard, parts_.header);
+    }
+    test_ = BasicBlock::Create(context_, "converged", &entry_, parts_.header);
+    body_ = BasicBlock::Create(context_, "active", &entry_, parts_.header);
+    next_ = BasicBlock::Create(context_, "next", &entry_);
+    IRBuilder<> test(test_), body(body_), next(next_);
+    auto* branch = cast<BranchInst>(parts_.latch->getTerminator());
+    IRBuilder<> latch(branch);
+    Value* stays = branch->getCondition();
+    if (branch->getSuccessor(0) != parts_.header) stays = latch.CreateNot(stays);
+
+    BranchInst* again = next.CreateBr(test_);
+    next.SetInsertPoint(again);
+    PHINode* active =
+        carry(test.getInt1Ty(), test.getTrue(), test.getFalse(), stays, test.getFalse());
+    carry_exit_values();
+    carry_header_values();
+    Value* votes = ballot(test, active);
+    Value* any = test.CreateICmpNE(votes, test.getInt32(0));
+    test.CreateCondBr(any, body_, parts_.exit);
+    body.CreateCondBr(active, parts_.header, next_);
+    latch.CreateBr(next_);
+    branch->eraseFromParent();
+    parts_.before->getTerminator()->replaceSuccessorWith(parts_.header, test_);
+    if (parts_.guard) parts_.guard->getTerminator()->replaceSuccessorWith(parts_.exit, test_);
+  }
+
+ private:
+  // A value that lanes in the loop set each time round. Those that have left it hold on to `kept`,
+  // or to what they had.
+  PHINode* carry(Type* type, Value* entered, Value* skipped, Value* repeated,
+                 Value* kept = nullptr) {
+    PHINode* now = PHINode::Create(type, 3, "", test_);
+    now->addIncoming(entered, parts_.before);
+    if (parts_.guard) now->addIncoming(skipped, parts_.guard);
+    PHINode* after = PHINode::Create(type, 2, "", next_->getFirstNonPHIIt());
+    after->addIncoming(repeated, parts_.latch);
+    after->addIncoming(kept ? kept : now, body_);
+    now->addIncoming(after, next_);
+    return now;
+  }
+
+  void carry_exit_values() {
+    for (PHINode& phi : parts_.exit->phis()) {
+      Value* last = phi.getIncomingValueForBlock(parts_.latch);
+      Value* skipped = parts_.guard ? phi.getIncomingValueForBlock(parts_.guard)
+                                    : Constant::getNullValue(phi.getType());
+      PHINode* value = carry(phi.getType(), Constant::getNullValue(phi.getType()), skipped, last);
+      if (parts_.guard) phi.removeIncomingValue(parts_.guard, /*DeletePHIIfEmpty=*/false);
+      phi.setIncomingBlock(unsigned(phi.getBasicBlockIndex(parts_.latch)), test_);
+      phi.setIncomingValueForBlock(test_, value);
+    }
+  }
+
+  // What the loop itself carries round. An index that moves by the same step in all lanes is
+  // computed from how often the loop has run.
+  void carry_header_values() {
+    for (PHINode& phi : make_early_inc_range(parts_.header->phis())) {
+      Value* first = phi.getIncomingValueForBlock(parts_.before);
+      Value* repeated = phi.getIncomingValueForBlock(parts_.latch);
+      Value* value = nullptr;
+      if (Value* step = uniform_step(phi, first, repeated)) {
+        IRBuilder<> body(body_);
+        PHINode* count = counter(phi.getType());
+        value = body.CreateAdd(first, body.CreateMul(count, step));
+      } else {
+        value = carry(phi.getType(), first, Constant::getNullValue(phi.getType()), repeated);
+      }
+      phi.replaceAllUsesWith(value);
+      phi.eraseFromParent();
+    }
+  }
+
+  Value* uniform_step(PHINode& phi, Value* first, Value* repeated) {
+    auto* moved = dyn_cast<BinaryOperator>(repeated);
+    if (!moved || moved->getOpcode() != Instruction::Add) return nullptr;
+    Value* step = moved->getOperand(0) == &phi   ? moved->getOperand(1)
+                  : moved->getOperand(1) == &phi ? moved->getOperand(0)
+                                                 : nullptr;
+    if (!step || uniformity_.of(step) == Level::kLane) return nullptr;
+    BasicBlock* place = parts_.guard ? parts_.guard : parts_.before;
+    auto available = [&](Value* value) {
+      auto* instruction = dyn_cast<Instruction>(value);
+      return !instruction || dominators_.dominates(instruction, place->getTerminator());
+    };
+    return available(step) && available(first) ? step : nullptr;
+  }
+
+  PHINode* counter(Type* type) {
+    PHINode*& count = counters_[type];
+    if (count) return count;
+    count = PHINode::Create(type, 3, "round", test_);
+    Value* zero = ConstantInt::get(type, 0);
+    count->addIncoming(zero, parts_.before);
+    if (parts_.guard) count->addIncoming(zero, parts_.guard);
+    IRBuilder<> next(next_->getTerminator());
+    count->addIncoming(next.CreateAdd(count, ConstantInt::get(type, 1)), next_);
+    return count;
+  }
+
+  Value* ballot(IRBuilder<>& builder, Value* active) {
+    Module& module = *entry_.getParent();
+    Type* i32 = builder.getInt32Ty();
+    FunctionCallee function = module.getOrInsertFunction("__msl_simd_ballot", i32, i32, i32);
+    CallInst* call =
+        builder.CreateCall(function, {builder.CreateZExt(active, i32), builder.getInt32(0)});
+    call->addFnAttr(Attribute::Convergent);
+    return call;
+  }
+
+  Function& entry_;
+  LLVMContext& context_;
+  LoopParts parts_;
+  const Uniformity& uniformity_;
+  const DominatorTree& dominators_;
+  BasicBlock* test_ = nullptr;
+  BasicBlock* body_ = nullptr;
+  BasicBlock* next_ = nullptr;
+  std::map<Type*, PHINode*> counters_;
+};
+
+}  // namespace
+
+unsigned converge_loops(Function& entry, bool full) {
+  DominatorTree dominators(entry);
+  LoopInfo loops(dominators);
+  // With values of a loop used outside only through joins, changing one loop leaves what is known
+  // of the others right.
+  for (Loop* loop : loops) formLCSSARecursively(*loop, dominators, &loops, nullptr);
+  Uniformity uniformity(entry, full);
+  LaneStrides strides(entry, uniformity);
+  std::vector<LoopParts> found;
+  for (Loop* loop : loops.getLoopsInPreorder())
+    if (auto parts = parts_of(*loop, uniformity); parts && strides.is_worth_vectorising(*loop))
+      found.push_back(*parts);
+  for (const LoopParts& parts : found) Converger(entry, parts, uniformity, dominators).run();
+  return unsigned(found.size());
+}
+
+}  // namespace mlxn::msl
