@@ -20,6 +20,7 @@
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LowerSwitch.h"
+#include "metal/msl/passes/bfloat.h"
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/trim_loops.h"
 #include "metal/msl/passes/unroll.h"
@@ -48,7 +49,8 @@ void initialise_targets() {
 // The analysis managers a pipeline needs, wired together.
 struct Managers {
   explicit Managers(TargetMachine& machine)
-      : builder(&machine, options(), std::nullopt, &instrumentation) {
+      : ptx(machine.getTargetTriple().isNVPTX()),
+        builder(&machine, options(), std::nullopt, &instrumentation) {
     // No library calls are assumed: kernels run without a C library.
     library.disableAllFunctions();
     functions.registerPass([&] { return TargetLibraryAnalysis(library); });
@@ -67,6 +69,7 @@ struct Managers {
     return options;
   }
 
+  const bool ptx;
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;
@@ -141,6 +144,13 @@ void use_wide_vectors(Module& module) {
 
 void simplify(Module& module, TargetMachine& machine) {
   Managers managers(machine);
+  auto is_plain = [&](const Function& function) {
+    return !managers.ptx && !function.isDeclaration() && !has_cross_lane_call(function);
+  };
+  // Else arithmetic would be narrowed to bfloat. Matrices must stay what they are until they are
+  // tiles.
+  for (Function& function : module)
+    if (is_plain(function)) lower_bfloat(function);
   keep_branches_apart(module, managers.instrumentation);
   ModulePassManager passes;
   passes.addPass(createModuleToFunctionPassAdaptor(dissolve_private_arrays()));
@@ -149,6 +159,10 @@ void simplify(Module& module, TargetMachine& machine) {
           OptimizationLevel::O2, ThinOrFullLTOPhase::None)));
   passes.addPass(GlobalDCEPass());
   passes.run(module, managers.modules);
+  // Vectors that calling conventions have made would keep loops over threads from being
+  // vectorised. Kernels with cross-lane operations are taken apart with their tier's own passes.
+  for (Function& function : module)
+    if (is_plain(function)) scalarise(function, machine);
 }
 
 void scalarise(Function& entry, TargetMachine& machine) {
@@ -168,12 +182,15 @@ void scalarise(Function& entry, TargetMachine& machine) {
 
 void optimise(Module& module, TargetMachine& machine) {
   Managers managers(machine);
+  if (!managers.ptx)
+    for (Function& function : module) lower_bfloat(function);
   managers.builder.registerVectorizerStartEPCallback(
       [](FunctionPassManager& passes, OptimizationLevel) {
         passes.addPass(LoopSimplifyPass());
         passes.addPass(TrimLoops());
         passes.addPass(SimplifyCFGPass());
         passes.addPass(InstCombinePass());
+        passes.addPass(LowerSwitchPass());  // the vectoriser knows branches only
       });
   ModulePassManager passes = managers.builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3);
   passes.run(module, managers.modules);

@@ -59,8 +59,11 @@ void guard_division(BinaryOperator& division) {
 void saturate_conversion(CastInst& cast) {
   IRBuilder<> builder(&cast);
   auto id = isa<FPToSIInst>(cast) ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat;
-  Value* result =
-      builder.CreateIntrinsic(id, {cast.getDestTy(), cast.getSrcTy()}, {cast.getOperand(0)});
+  // By way of float, which machines convert in vectors.
+  Value* number = cast.getOperand(0);
+  if (number->getType()->getScalarSizeInBits() < 32)
+    number = builder.CreateFPExt(number, number->getType()->getWithNewType(builder.getFloatTy()));
+  Value* result = builder.CreateIntrinsic(id, {cast.getDestTy(), number->getType()}, {number});
   cast.replaceAllUsesWith(result);
   cast.eraseFromParent();
 }
