@@ -124,7 +124,8 @@ bool WorkerPool::worth_waking(uint64_t cost_ns) {
   if (cost_ns > kWorthNs) return true;
   const uint64_t now = now_ns();
   const uint64_t pause = now - last_short_ns_.exchange(now, std::memory_order_relaxed);
-  uint64_t work = pause < uint64_t{spin_us_} * 1000 ? short_work_ns_ + cost_ns : cost_ns;
+  const bool often = pause < uint64_t{spin_us_} * 1000;
+  const uint64_t work = cost_ns + (often ? short_work_ns_.load(std::memory_order_relaxed) : 0);
   const bool enough = work > kWorthNs;
   short_work_ns_.store(enough ? 0 : work, std::memory_order_relaxed);
   return enough;
