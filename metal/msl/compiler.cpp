@@ -65,6 +65,7 @@ class LibraryImpl : public Library {
       for (const FunctionInfo& function : info_.functions)
         wanted.entry_points.push_back(function.name);
     wanted.target = resolved(request.target);
+    wanted.line_numbers = request.emit == Emit::kExplanation;
     MLXN_ASSIGN(wanted.constant_values, constant_initialisers(info_.constants, request.constants));
     MLXN_ASSIGN(FrontendModule frontend, generate(source_, options_, wanted));
     Result<Image> result =
@@ -94,11 +95,20 @@ class LibraryImpl : public Library {
     MLXN_TRY(check_symbols(module, info_.constants, request.allow_unset_constants));
     for (Kernel& kernel : frontend.kernels)
       find_active_arguments(*module.getFunction(kernel.symbol), kernel);
+    std::string explanation;
+    bool explains = request.emit == Emit::kExplanation;
     if (ptx) {
       lower_to_ptx(module, frontend.kernels);
       if (!request.libdevice.empty()) MLXN_TRY(link_libdevice(module, request.libdevice));
     } else {
-      lower_to_cpu(module, frontend.kernels, request, *machine);
+      lower_to_cpu(module, frontend.kernels, request, *machine, explains ? &explanation : nullptr);
+    }
+    Image image;
+    image.target = request.target.to_key();
+    if (explains) {
+      image.code.assign(explanation.begin(), explanation.end());
+      image.kernels = std::move(frontend.kernels);
+      return image;
     }
     std::string problem;
     llvm::raw_string_ostream stream(problem);
@@ -108,8 +118,6 @@ class LibraryImpl : public Library {
     for (Kernel& kernel : frontend.kernels)
       if (kernel.tier == Tier::kCoroutine && !ptx)
         read_frame_size(*module.getFunction(kernel.symbol), kernel);
-    Image image;
-    image.target = request.target.to_key();
     MLXN_ASSIGN(image.code, emit(module, *machine, request.emit));
     image.kernels = std::move(frontend.kernels);
     return image;

@@ -224,10 +224,11 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
           reflect(getCompilerInstance().getASTContext(), *function, entries_[i].name, parameters);
       if (!reflected || job_.analysis) continue;
       std::string symbol = str("__msl_entry_", i);
-      code += str("using ", parameters, " = __msl_parameters<decltype(", pointer, ")>;\n",
-                  "extern \"C\" void ", symbol,
-                  "(const MslDispatch*, MslThreadgroup*, unsigned, unsigned, unsigned, unsigned) { ", pointer,
-                  "(", reflected->call_arguments, "); }\n");
+      code +=
+          str("using ", parameters, " = __msl_parameters<decltype(", pointer, ")>;\n",
+              "extern \"C\" void ", symbol,
+              "(const MslDispatch*, MslThreadgroup*, unsigned, unsigned, unsigned, unsigned) { ",
+              pointer, "(", reflected->call_arguments, "); }\n");
       reflected->kernel.symbol = symbol;
       job_.kernels.push_back(std::move(reflected->kernel));
     }
@@ -319,9 +320,11 @@ std::vector<std::string> language_arguments(const CompileOptions& options, const
   return args;
 }
 
-std::vector<std::string> arguments_for(const CompileOptions& options, const Target& target,
-                                       bool precompiled) {
+std::vector<std::string> arguments_for(const CompileOptions& options,
+                                       const FrontendRequest& request, bool precompiled) {
+  const Target& target = request.target;
   std::vector<std::string> args = language_arguments(options, target);
+  if (request.line_numbers) args.push_back("-debug-info-kind=line-tables-only");
   uint32_t major = options.language_version >> 16, minor = options.language_version & 0xffff;
   args.push_back(str("-D__METAL_VERSION__=", major * 100 + minor * 10));
   for (const Macro& macro : options.macros) args.push_back(str("-D", macro.name, "=", macro.value));
@@ -354,7 +357,7 @@ Status run_frontend(std::string_view source, const CompileOptions& options, Job&
     auto prelude = precompiled_prelude(language_arguments(options, job.request.target));
     auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
         llvm::StringRef(source.data(), source.size()), options.source_name);
-    if (!set_up(compiler, collector, arguments_for(options, job.request.target, prelude != nullptr),
+    if (!set_up(compiler, collector, arguments_for(options, job.request, prelude != nullptr),
                 *buffer, make_file_system(options.include_dirs, prelude.get()))) {
       diagnostics = collector.text();
       return;

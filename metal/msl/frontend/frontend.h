@@ -26,10 +26,11 @@ struct FrontendRequest {
   std::map<std::string, std::string>
       constant_values;  // C++ initialiser for each constant that is set
   Target target;
+  bool line_numbers = false;  // instructions know their source line
 };
 
-// A module whose functions __msl_entry_<i>(ptr dispatch, ptr threadgroup, i32 x, i32 y, i32 z) call
-// kernels[i] for one thread. Kernel::symbol holds that name.
+// A module whose functions __msl_entry_<i>(ptr dispatch, ptr threadgroup, i32 x, i32 y, i32 z, i32
+// thread) call kernels[i] for one thread. Kernel::symbol holds that name.
 struct FrontendModule {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;

@@ -21,9 +21,9 @@ enum EntryParameter : unsigned {
 };
 
 // Chooses each kernel's tier and builds its code: adds the function kernel.symbol in place of the
-// entry function of that name.
+// entry function of that name. Says how and why in `explanation`, unless that is null.
 void lower_to_cpu(llvm::Module& module, std::vector<Kernel>& kernels, const CompileRequest& request,
-                  llvm::TargetMachine& machine);
+                  llvm::TargetMachine& machine, std::string* explanation);
 
 // Replaces thread positions, argument addresses and threadgroup variables of an entry function
 // by loads from MslDispatch and MslThreadgroup. Sets the kernel's static threadgroup size.

@@ -11,6 +11,7 @@
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "metal/msl/passes/prepare.h"
 #include "metal/msl/passes/simdgroup_ops.h"
+#include "metal/msl/passes/tiles.h"
 
 namespace mlxn::msl {
 
@@ -20,11 +21,12 @@ namespace {
 
 bool is_region_operation(const CallInst& call) {
   const Function* callee = call.getCalledFunction();
-  return callee && is_cross_lane(*callee);
+  return callee && (is_cross_lane(*callee) || is_tile_operation(call));
 }
 
 bool is_barrier(const CallInst& call) {
-  return MSL_OP_KIND(lane_operation(call).word) == MSL_OP_THREADGROUP_BARRIER;
+  return !is_tile_operation(call) &&
+         MSL_OP_KIND(lane_operation(call).word) == MSL_OP_THREADGROUP_BARRIER;
 }
 
 // The operation a block consists of, or null.
@@ -152,9 +154,9 @@ std::optional<Refusal> check(Function& entry, const Blocks& heads, const Blocks&
   Exits exits(entry, heads);
   for (BasicBlock& block : entry) {
     if (branches.count(&block)) continue;
-    if (exits.several(block)) return Refusal{why, block.getTerminator()};
+    if (exits.several(block)) return Refusal{why, block.getTerminator()->getDebugLoc()};
     if (!succ_empty(&block) && !exits.first.at(&block))
-      return Refusal{"a loop without an end", block.getTerminator()};
+      return Refusal{"a loop without an end", block.getTerminator()->getDebugLoc()};
   }
   return std::nullopt;
 }

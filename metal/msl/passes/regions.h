@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "llvm/IR/DebugLoc.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
 #include "metal/msl/passes/uniformity.h"
@@ -42,7 +43,7 @@ struct Region {
 // Why a kernel cannot have its control flow kept once.
 struct Refusal {
   std::string why;
-  const llvm::Instruction* where = nullptr;
+  llvm::DebugLoc where;
 };
 
 class RegionGraph {

@@ -12,6 +12,7 @@
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/region_emitter.h"
 #include "metal/msl/passes/simdgroup_ops.h"
+#include "metal/msl/passes/tiles.h"
 
 namespace mlxn::msl {
 
@@ -31,6 +32,7 @@ class UniformRegions : public RegionEmitter {
     BranchInst::Create(outer_entry(*graph_.entry()), start);
     for (const auto& region : graph_.regions()) emit(*region);
     finish();
+    expand_tiles(*made_);
   }
 
  private:
@@ -128,6 +130,10 @@ class UniformRegions : public RegionEmitter {
 
   void run_operation(Region& region, Code& code) {
     CallInst& call = *region.call();
+    if (is_tile_operation(call)) {
+      run_tile_operation(call, code);
+      return;
+    }
     LaneOperation operation = lane_operation(call);
     SmallVector<Value*, 4> operands;
     for (unsigned i = 0; i < operation.operands; ++i)
@@ -139,6 +145,17 @@ class UniformRegions : public RegionEmitter {
     if (code.result && code.result->getType()->isVectorTy() && values_.is_uniform(&call) &&
         !call.getType()->isVectorTy())
       code.result = builder.CreateExtractElement(code.result, uint64_t{0});
+  }
+
+  // A matrix is loaded and stored, and collected from the lanes, once for the simdgroup.
+  void run_tile_operation(CallInst& call, Code& code) {
+    SmallVector<Value*, 4> operands;
+    for (Value* operand : call.args())
+      operands.push_back(tile_call(call) == TileCall::kFromLanes
+                             ? values_.get_vector(code.before, operand)
+                             : values_.get(code.before, operand));
+    IRBuilder<> builder(code.before.top->getTerminator());
+    code.result = emit_tile_operation(builder, call, operands);
   }
 
   static void replace_end(BasicBlock* block, Instruction* end) {

@@ -13,6 +13,7 @@
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/prepare.h"
 #include "metal/msl/passes/simdgroup_ops.h"
+#include "metal/msl/passes/tiles.h"
 
 namespace mlxn::msl {
 
@@ -210,8 +211,8 @@ Level Uniformity::evaluate_load(const LoadInst& load) const {
 Level Uniformity::evaluate_call(const CallInst& call) const {
   const Function* callee = call.getCalledFunction();
   if (call.getType()->isVoidTy()) return Level::kThreadgroup;
-  if (callee && callee->getName().starts_with("__msl_tile_"))
-    return callee->getName() == "__msl_tile_to_lane" ? Level::kLane : Level::kSimdgroup;
+  if (TileCall tile = tile_call(call); tile != TileCall::kNone)
+    return tile == TileCall::kToLane ? Level::kLane : Level::kSimdgroup;
   if (callee && is_cross_lane(*callee)) {
     LaneOperation operation = lane_operation(call);
     if (operation.uniform_result) return Level::kSimdgroup;
