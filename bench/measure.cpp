@@ -77,7 +77,7 @@ Timing measure(double seconds, const std::function<void()>& once) {
   once();
   std::vector<double> times;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-  while (times.size() < 10 || Clock::now() < end) {
+  while (times.size() < 5 || Clock::now() < end) {
     const auto start = Clock::now();
     once();
     times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());

@@ -15,7 +15,7 @@ struct Timing {
   int runs = 0;
 };
 
-// Calls `once` until about `seconds` have passed, at least ten times, after two calls to warm up.
+// Calls `once` until about `seconds` have passed, at least five times, after two calls to warm up.
 Timing measure(double seconds, const std::function<void()>& once);
 
 // One way to run the problems. A problem it cannot run gives no timing, and `why` says the reason.
