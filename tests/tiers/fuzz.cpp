@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "metal/msl/module.h"
 #include "mlxn/base/strings.h"
@@ -18,7 +19,7 @@ namespace mlxn::tiers {
 namespace {
 
 constexpr unsigned kBatchSeconds = 300;
-constexpr int kShrinkAttempts = 150;
+constexpr int kShrinkAttempts = 300;
 constexpr uint64_t kShrunkFailures = 12;  // of one process
 
 void add(uint64_t& counter, uint64_t amount = 1) {
@@ -64,17 +65,19 @@ class Worker {
       : options_(options), machine_(machine), compiler_(compiler), counts_(counts), state_(state) {}
 
   void run(const Batch& batch);
-  // Prints a failure, made small when there is time.
+  // Prints the first failure of a program, made small when there is time.
   void report(Case one, const std::string& detail);
 
  private:
   using Results = std::vector<std::vector<Memory>>;  // by program, by launch
 
+  // The whole batch in one image, or an image for each program that compiles.
   struct Code {
     Way way;
-    msl::Image image;
+    std::vector<msl::Image> images;
+    const msl::Image* image_of(const std::string& kernel) const;
   };
-  bool compile(const Batch& batch, const msl::Library& library, const Way& way, Code& code);
+  Code compile(const Batch& batch, const msl::Library& library, const Way& way);
   void run_oracle(const Batch& batch, const Code& code, Results& results);
   void compare(const Batch& batch, const Code& code, uint32_t program, const Results& expected);
   static bool usable(const std::vector<Memory>& results) { return !results.empty(); }
@@ -85,9 +88,11 @@ class Worker {
   FuzzCounts& counts_;
   WorkerState& state_;
   uint64_t shrunk_ = 0;
+  std::set<uint64_t> reported_;  // seeds
 };
 
 void Worker::report(Case one, const std::string& detail) {
+  if (!reported_.insert(one.program.seed).second) return;  // once is enough
   if (options_.shrink && shrunk_++ < kShrunkFailures) {
     std::string text;
     const Verdict verdict = judge(machine_, compiler_, one, text);
@@ -110,21 +115,30 @@ void Worker::report(Case one, const std::string& detail) {
   std::fflush(stdout);
 }
 
-// The whole batch at once; when that fails, the programs that do not compile are told one by one.
-bool Worker::compile(const Batch& batch, const msl::Library& library, const Way& way, Code& code) {
-  auto image = machine_.compile(library, {}, way);
-  code.way = way;
-  if (image) {
-    code.image = std::move(*image);
-    return true;
+const msl::Image* Worker::Code::image_of(const std::string& kernel) const {
+  for (const msl::Image& image : images) {
+    if (std::ranges::find(image.kernels, kernel, &msl::Kernel::name) != image.kernels.end())
+      return &image;
+  }
+  return nullptr;
+}
+
+Worker::Code Worker::compile(const Batch& batch, const msl::Library& library, const Way& way) {
+  Code code{way, {}};
+  if (auto image = machine_.compile(library, {}, way)) {
+    code.images.push_back(std::move(*image));
+    return code;
   }
   for (const Program& program : batch.programs) {
     auto single = machine_.compile(library, {program.name}, way);
-    if (single) continue;
+    if (single) {
+      code.images.push_back(std::move(*single));
+      continue;
+    }
     add(counts_.refused);
     report({program, way, batch.launches[0], batch.input_seed}, single.error().to_string());
   }
-  return false;
+  return code;
 }
 
 void Worker::run_oracle(const Batch& batch, const Code& code, Results& results) {
@@ -133,8 +147,10 @@ void Worker::run_oracle(const Batch& batch, const Code& code, Results& results) 
   for (uint32_t i = 0; i < batch.programs.size(); ++i) {
     state_.program = i;
     auto& out = results.emplace_back();
-    auto up = machine_.load(code.image, batch.programs[i].name, code.way);
-    auto down = machine_.load(code.image, batch.programs[i].name, reverse);
+    const msl::Image* image = code.image_of(batch.programs[i].name);
+    if (!image) continue;
+    auto up = machine_.load(*image, batch.programs[i].name, code.way);
+    auto down = machine_.load(*image, batch.programs[i].name, reverse);
     for (uint32_t k = 0; up && down && k < batch.launches.size(); ++k) {
       state_.launch = k;
       Memory memory = make_memory(batch.input_seed, batch.launches[k]), other = memory;
@@ -157,14 +173,15 @@ void Worker::run_oracle(const Batch& batch, const Code& code, Results& results) 
 void Worker::compare(const Batch& batch, const Code& code, uint32_t program,
                      const Results& expected) {
   const std::string& name = batch.programs[program].name;
-  const auto kernel = std::ranges::find(code.image.kernels, name, &msl::Kernel::name);
-  if (kernel == code.image.kernels.end()) return;
+  const msl::Image* image = code.image_of(name);
+  if (!image) return;
+  const auto kernel = std::ranges::find(image->kernels, name, &msl::Kernel::name);
   const int tier = static_cast<int>(kernel->tier);
   if (tier == kOracleTier) return add(counts_.not_lower);
   add(counts_.tier_programs[tier]);
   state_.tier = code.way.forced_tier;
   state_.program = program;
-  auto pipeline = machine_.load(code.image, name, code.way);
+  auto pipeline = machine_.load(*image, name, code.way);
   for (uint32_t k = 0; k < batch.launches.size(); ++k) {
     state_.launch = k;
     Memory memory = make_memory(batch.input_seed, batch.launches[k]);
@@ -196,13 +213,10 @@ void Worker::run(const Batch& batch) {
                 library.error().to_string().c_str());
     return;
   }
-  Code oracle;
-  if (!compile(batch, **library, {kOracleTier}, oracle)) return;
   Results expected;
-  run_oracle(batch, oracle, expected);
+  run_oracle(batch, compile(batch, **library, {kOracleTier}), expected);
   for (int tier : batch.tiers) {
-    Code code;
-    if (!compile(batch, **library, {tier, batch.shape}, code)) continue;
+    const Code code = compile(batch, **library, {tier, batch.shape});
     for (uint32_t i = 0; i < batch.programs.size(); ++i) {
       if (usable(expected[i])) compare(batch, code, i, expected);
     }

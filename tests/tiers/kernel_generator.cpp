@@ -405,18 +405,18 @@ Node Generator::simd_phrase(const Place& place) {
   return Node::block("", std::move(body));
 }
 
+// One line, since dropping a part would leave matrices without a value.
 Node Generator::matrix_phrase() {
-  std::vector<Node> body;
-  auto add = [&](std::string text) { body.push_back(Node::line(std::move(text))); };
-  add("simdgroup_float8x8 ma, mb, mc;");
-  add(Text{"simdgroup_load(ma, fin + ", random_.below(14) * 64, ", 8);"});
-  add(Text{"simdgroup_load(mb, fin + ", random_.below(14) * 64, ", 8);"});
-  add("mc = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);");
-  add("simdgroup_multiply_accumulate(mc, ma, mb, mc);");
-  if (random_.percent(50)) add("simdgroup_multiply_accumulate(mc, mb, ma, mc);");
-  add(Text{random_.pick(scope_.of(Type::kFloat)), " = mc.thread_elements()[", random_.below(2),
-           "];"});
-  return Node::block("", std::move(body));
+  const std::string load = "simdgroup_load(";
+  std::string text = "{ simdgroup_float8x8 ma, mb, mc; ";
+  text += Text{load, "ma, fin + ", random_.below(14) * 64, ", 8); "};
+  text += Text{load, "mb, fin + ", random_.below(14) * 64, ", 8); "};
+  text += "mc = make_filled_simdgroup_matrix<float, 8, 8>(1.0f); ";
+  text += "simdgroup_multiply_accumulate(mc, ma, mb, mc); ";
+  if (random_.percent(50)) text += "simdgroup_multiply_accumulate(mc, mb, ma, mc); ";
+  text += Text{random_.pick(scope_.of(Type::kFloat)), " = mc.thread_elements()[", random_.below(2),
+               "]; }"};
+  return Node::line(text);
 }
 
 }  // namespace

@@ -51,12 +51,13 @@ Program shrink(const Program& program, const std::function<bool(const Program&)>
   for (bool better = true; better && attempts > 0;) {
     better = false;
     for (int change = 0; change < static_cast<int>(Change::kCount); ++change) {
-      // From the end: later statements depend on earlier ones, not the other way.
-      for (int i = static_cast<int>(count_nodes(best)) - 1; i >= 0 && attempts > 0; --i) {
+      // Whole blocks come before what they hold. After a change, the number names another node.
+      for (int i = 0; i < static_cast<int>(count_nodes(best)) && attempts > 0;) {
         Program smaller = best;
-        if (!apply(smaller, i, static_cast<Change>(change))) continue;
-        --attempts;
-        if (!fails(smaller)) continue;
+        if (!apply(smaller, i, static_cast<Change>(change)) || (--attempts, !fails(smaller))) {
+          ++i;
+          continue;
+        }
         best = std::move(smaller);
         better = true;
       }
