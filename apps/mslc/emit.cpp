@@ -103,9 +103,10 @@ int run_emit(const Options& options, const msl::Compiler& compiler,
     std::fprintf(stderr, "mslc: --emit takes one file, not %zu\n", options.files.size());
     return 2;
   }
-  msl::Emit emit = options.emit == "ir"    ? msl::Emit::kLlvmIr
-                   : options.emit == "asm" ? msl::Emit::kAssembly
-                                           : msl::Emit::kCode;
+  msl::Emit emit = options.emit == "ir"        ? msl::Emit::kLlvmIr
+                   : options.emit == "lowered" ? msl::Emit::kLoweredIr
+                   : options.emit == "asm"     ? msl::Emit::kAssembly
+                                               : msl::Emit::kCode;
   return write_compiled(options, compiler, constants, emit);
 }
 

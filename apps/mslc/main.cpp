@@ -81,8 +81,9 @@ void declare(CLI::App& app, Arguments& arguments) {
                "build every entry point and print 'N of M entry points compiled'");
   app.add_flag("--list", options.list, "list entry points with their arguments");
   app.add_flag("--json", options.json, "machine-readable --list");
-  app.add_option("--emit", options.emit, "what to write: ir, asm, obj or ptx")
-      ->check(CLI::IsMember({"ir", "asm", "obj", "ptx"}));
+  app.add_option("--emit", options.emit,
+                 "what to write: lowered (IR before optimisation), ir, asm, obj or ptx")
+      ->check(CLI::IsMember({"lowered", "ir", "asm", "obj", "ptx"}));
   app.add_flag("--explain", options.explain,
                "say which tier each entry point takes and why, with source lines");
   app.add_option(

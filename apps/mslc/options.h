@@ -15,7 +15,7 @@ struct Options {
   std::vector<msl::ConstantValue> constants;
   std::vector<std::string> entries;  // empty: all
   msl::Shape shape;                  // threadgroup sizes to compile for
-  std::string emit;                  // "", "ir", "asm", "obj", "ptx"
+  std::string emit;                  // "", "lowered", "ir", "asm", "obj", "ptx"
   std::string output;                // "" or "-": standard output
   bool check = false;
   bool list = false;

@@ -114,7 +114,7 @@ class LibraryImpl : public Library {
     llvm::raw_string_ostream stream(problem);
     if (llvm::verifyModule(module, &stream))
       return Error(ErrorCode::kInternal, "generated code is not valid: " + problem);
-    optimise(module, *machine);
+    if (request.emit != Emit::kLoweredIr) optimise(module, *machine);
     for (Kernel& kernel : frontend.kernels)
       if (kernel.tier == Tier::kCoroutine && !ptx)
         read_frame_size(*module.getFunction(kernel.symbol), kernel);

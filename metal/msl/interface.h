@@ -151,8 +151,9 @@ struct Target {
   std::string to_key() const;
 };
 
-// kExplanation: which tier each kernel takes and why, with source lines, as text.
-enum class Emit { kCode, kLlvmIr, kAssembly, kExplanation };
+// kLoweredIr: the code of the tiers before it is optimised. kExplanation: which tier each kernel
+// takes and why, with source lines.
+enum class Emit { kCode, kLlvmIr, kLoweredIr, kAssembly, kExplanation };
 
 struct CompileRequest {
   std::vector<std::string> entry_points;  // host names; empty = all

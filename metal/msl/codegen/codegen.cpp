@@ -199,7 +199,7 @@ void optimise(Module& module, TargetMachine& machine) {
 Result<std::vector<uint8_t>> emit(Module& module, TargetMachine& machine, Emit what) {
   SmallVector<char, 0> buffer;
   raw_svector_ostream stream(buffer);
-  if (what == Emit::kLlvmIr) {
+  if (what == Emit::kLlvmIr || what == Emit::kLoweredIr) {
     module.print(stream, nullptr);
   } else {
     bool text = what == Emit::kAssembly || machine.getTargetTriple().isNVPTX();
