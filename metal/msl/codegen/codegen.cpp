@@ -12,11 +12,14 @@
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/ADCE.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopDeletion.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
+#include "llvm/Transforms/Scalar/SimpleLoopUnswitch.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LowerSwitch.h"
@@ -111,6 +114,21 @@ FunctionPassManager dissolve_private_arrays() {
   return passes;
 }
 
+// Last steps before loops are vectorised: no guards, no branches on what does not change in the
+// loop, no switches.
+void prepare_loops(FunctionPassManager& passes) {
+  passes.addPass(LoopSimplifyPass());
+  passes.addPass(TrimLoops());
+  passes.addPass(SimplifyCFGPass());
+  passes.addPass(InstCombinePass());
+  LoopPassManager loops;
+  loops.addPass(LICMPass(LICMOptions()));
+  loops.addPass(SimpleLoopUnswitchPass(/*NonTrivial=*/true));
+  loops.addPass(LoopDeletionPass());
+  passes.addPass(createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+  passes.addPass(LowerSwitchPass());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TargetMachine>> make_target_machine(const mlxn::msl::Target& target) {
@@ -185,13 +203,7 @@ void optimise(Module& module, TargetMachine& machine) {
   if (!managers.ptx)
     for (Function& function : module) lower_bfloat(function);
   managers.builder.registerVectorizerStartEPCallback(
-      [](FunctionPassManager& passes, OptimizationLevel) {
-        passes.addPass(LoopSimplifyPass());
-        passes.addPass(TrimLoops());
-        passes.addPass(SimplifyCFGPass());
-        passes.addPass(InstCombinePass());
-        passes.addPass(LowerSwitchPass());  // the vectoriser knows branches only
-      });
+      [](FunctionPassManager& passes, OptimizationLevel) { prepare_loops(passes); });
   ModulePassManager passes = managers.builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3);
   passes.run(module, managers.modules);
 }

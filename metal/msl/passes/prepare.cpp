@@ -56,16 +56,26 @@ void guard_division(BinaryOperator& division) {
   division.setOperand(1, builder.CreateSelect(bad, one, divisor));
 }
 
-void saturate_conversion(CastInst& cast) {
-  IRBuilder<> builder(&cast);
-  auto id = isa<FPToSIInst>(cast) ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat;
-  // By way of float, which machines convert in vectors.
-  Value* number = cast.getOperand(0);
-  if (number->getType()->getScalarSizeInBits() < 32)
-    number = builder.CreateFPExt(number, number->getType()->getWithNewType(builder.getFloatTy()));
-  Value* result = builder.CreateIntrinsic(id, {cast.getDestTy(), number->getType()}, {number});
-  cast.replaceAllUsesWith(result);
-  cast.eraseFromParent();
+// Converts by way of float, which machines do in vectors.
+Value* float_of(IRBuilder<>& builder, Value* number) {
+  if (number->getType()->getScalarSizeInBits() >= 32) return number;
+  return builder.CreateFPExt(number, number->getType()->getWithNewType(builder.getFloatTy()));
+}
+
+// `conversion` is a cast, or the saturating intrinsic of a narrow type.
+void saturate_conversion(Instruction& conversion, Intrinsic::ID id) {
+  IRBuilder<> builder(&conversion);
+  Value* number = float_of(builder, conversion.getOperand(0));
+  Value* result = builder.CreateIntrinsic(id, {conversion.getType(), number->getType()}, {number});
+  conversion.replaceAllUsesWith(result);
+  conversion.eraseFromParent();
+}
+
+void widen_conversion(IntrinsicInst& intrinsic) {
+  Intrinsic::ID id = intrinsic.getIntrinsicID();
+  if ((id == Intrinsic::fptosi_sat || id == Intrinsic::fptoui_sat) &&
+      intrinsic.getArgOperand(0)->getType()->getScalarSizeInBits() < 32)
+    saturate_conversion(intrinsic, id);
 }
 
 // Buffers may be bound at any offset the element type allows, so wider alignment is not promised.
@@ -144,10 +154,12 @@ void define_semantics(Module& module, bool relax_alignment) {
           case Instruction::UDiv:
           case Instruction::SRem:
           case Instruction::URem: guard_division(cast<BinaryOperator>(instruction)); break;
-          case Instruction::FPToSI:
-          case Instruction::FPToUI: saturate_conversion(cast<CastInst>(instruction)); break;
+          case Instruction::FPToSI: saturate_conversion(instruction, Intrinsic::fptosi_sat); break;
+          case Instruction::FPToUI: saturate_conversion(instruction, Intrinsic::fptoui_sat); break;
           default:
             if (relax_alignment) relax(instruction);
+            if (auto* intrinsic = dyn_cast<IntrinsicInst>(&instruction))
+              widen_conversion(*intrinsic);
         }
       }
 }

@@ -8,6 +8,7 @@
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Operator.h"
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
@@ -102,8 +103,11 @@ class Trimmer {
       predicate = ICmpInst::ICMP_ULT;
     }
     if (predicate != ICmpInst::ICMP_ULT || !loop_.isLoopInvariant(right)) return std::nullopt;
+    // A value that wraps is poison and must not decide a branch, so a flag on either side will do.
+    auto* sum = dyn_cast<OverflowingBinaryOperator>(left);
+    bool never_wraps = sum && sum->hasNoUnsignedWrap() && is_contained(sum->operands(), counter_);
     auto* tested = dyn_cast<SCEVAddRecExpr>(evolution_.getSCEV(left));
-    if (!tested || tested->getLoop() != &loop_ || !tested->hasNoUnsignedWrap() ||
+    if (!tested || tested->getLoop() != &loop_ || !(tested->hasNoUnsignedWrap() || never_wraps) ||
         !tested->getStepRecurrence(evolution_)->isOne() ||
         tested->getType()->getIntegerBitWidth() >
             end_->getOperand(1)->getType()->getIntegerBitWidth())

@@ -35,7 +35,7 @@ PreservedAnalyses UnrollPrivateArrays::run(Loop& loop, LoopAnalysisManager&,
   for (BasicBlock* block : loop.blocks()) instructions += block->size();
   if (iterations > 0 && iterations <= kMostIterations &&
       iterations * instructions <= kMostInstructions && indexes_private_array(loop))
-    addStringMetadataToLoop(&loop, "llvm.loop.unroll.full");
+    addStringMetadataToLoop(&loop, "llvm.loop.unroll.full", 1);
   return PreservedAnalyses::all();
 }
 
