@@ -149,12 +149,18 @@ void close_heads(Function& entry, const Uniformity& uniformity, Level level, Blo
   }
 }
 
+DebugLoc place_of_choice(const Instruction& terminator) {
+  if (terminator.getDebugLoc()) return terminator.getDebugLoc();
+  const auto* choice = dyn_cast<Instruction>(terminator.getOperand(0));
+  return choice ? choice->getDebugLoc() : DebugLoc();
+}
+
 std::optional<Refusal> check(Function& entry, const Blocks& heads, const Blocks& branches,
                              const char* why) {
   Exits exits(entry, heads);
   for (BasicBlock& block : entry) {
     if (branches.count(&block)) continue;
-    if (exits.several(block)) return Refusal{why, block.getTerminator()->getDebugLoc()};
+    if (exits.several(block)) return Refusal{why, place_of_choice(*block.getTerminator())};
     if (!succ_empty(&block) && !exits.first.at(&block))
       return Refusal{"a loop without an end", block.getTerminator()->getDebugLoc()};
   }

@@ -47,8 +47,18 @@ bool is_simdgroup_number(const Instruction& instruction, const Argument* thread)
     return constant->uge(5) && is_thread(index);
   if (match(whole, m_UDiv(m_Value(index), m_APInt(constant))))
     return !constant->isZero() && constant->urem(MSL_SIMD_WIDTH) == 0 && is_thread(index);
-  if (match(whole, m_And(m_Value(index), m_APInt(constant))))
-    return constant->countr_zero() >= 5 && is_thread(index);
+  if (match(whole, m_And(m_Value(index), m_APInt(constant)))) {
+    unsigned lowest = constant->countr_zero();
+    const APInt* shift = nullptr;
+    Value* inner = nullptr;
+    while (isa<ZExtInst>(index) || isa<TruncInst>(index))
+      index = cast<CastInst>(index)->getOperand(0);
+    if (match(index, m_LShr(m_Value(inner), m_APInt(shift))) && shift->ult(32)) {
+      lowest += unsigned(shift->getZExtValue());
+      index = inner;
+    }
+    return lowest >= 5 && is_thread(index);
+  }
   return false;
 }
 
