@@ -1,6 +1,7 @@
 #include "metal/msl/passes/converge_loops.h"
 
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
@@ -69,6 +70,7 @@ class Converger {
     if (parts_.guard == parts_.before) {
       parts_.before = SplitEdge(parts_.guard, parts_.header);
     }
+    if (parts_.guard) empty_preheader();
     test_ = BasicBlock::Create(context_, "converged", &entry_, parts_.header);
     body_ = BasicBlock::Create(context_, "active", &entry_, parts_.header);
     next_ = BasicBlock::Create(context_, "next", &entry_);
@@ -84,6 +86,7 @@ class Converger {
         carry(test.getInt1Ty(), test.getTrue(), test.getFalse(), stays, test.getFalse());
     carry_exit_values();
     carry_header_values();
+    for (Instruction* value : kept_) keep(*value);
     Value* votes = ballot(test, active);
     Value* any = test.CreateICmpNE(votes, test.getInt32(0));
     test.CreateCondBr(any, body_, parts_.exit);
@@ -95,6 +98,30 @@ class Converger {
   }
 
  private:
+  // What is computed behind the test for the loop's sake moves before it where it can.
+  void empty_preheader() {
+    for (Instruction& instruction : make_early_inc_range(*parts_.before)) {
+      if (instruction.isTerminator() || isa<PHINode>(instruction)) continue;
+      if (isSafeToSpeculativelyExecute(&instruction) && !instruction.mayReadOrWriteMemory())
+        instruction.moveBefore(parts_.guard->getTerminator());
+      else if (!instruction.getType()->isVoidTy())
+        kept_.push_back(&instruction);
+    }
+  }
+
+  // Hands a value from behind the test to lanes that run the loop.
+  void keep(Instruction& value) {
+    PHINode* now = PHINode::Create(value.getType(), 3, "", test_->begin());
+    value.replaceUsesWithIf(now, [&](Use& use) {
+      auto* user = cast<Instruction>(use.getUser());
+      if (auto* phi = dyn_cast<PHINode>(user)) return phi->getIncomingBlock(use) != parts_.before;
+      return user->getParent() != parts_.before;
+    });
+    now->addIncoming(&value, parts_.before);
+    now->addIncoming(Constant::getNullValue(value.getType()), parts_.guard);
+    now->addIncoming(now, next_);
+  }
+
   // A value that lanes in the loop set each time round. Those that have left it hold on to `kept`,
   // or to what they had.
   PHINode* carry(Type* type, Value* entered, Value* skipped, Value* repeated,
@@ -186,6 +213,7 @@ class Converger {
   BasicBlock* body_ = nullptr;
   BasicBlock* next_ = nullptr;
   std::map<Type*, PHINode*> counters_;
+  std::vector<Instruction*> kept_;  // values of the preheader that could not move
 };
 
 }  // namespace

@@ -88,30 +88,34 @@ struct Exits {
   bool several(const BasicBlock& block) const { return first.at(&block) == kSeveral; }
 };
 
-// Makes every block that two heads lead to a head itself.
-bool add_shared_heads(Function& entry, Blocks& heads) {
-  bool added = false, changed = true;
+// The first block that two heads lead to, or null.
+BasicBlock* shared_block(ReversePostOrderTraversal<Function*>& order, const Blocks& heads) {
   std::map<const BasicBlock*, BasicBlock*> owner;
-  ReversePostOrderTraversal<Function*> order(&entry);
+  bool changed = true;
   while (changed) {
     changed = false;
     for (BasicBlock* block : order) {
       BasicBlock* now = heads.count(block) ? block : nullptr;
-      for (BasicBlock* before : predecessors(block)) {
-        BasicBlock* theirs = owner[before];
-        if (heads.count(block) || !theirs || theirs == now) continue;
-        if (!now) {
-          now = theirs;
-          continue;
+      if (!now)
+        for (BasicBlock* before : predecessors(block)) {
+          BasicBlock* theirs = owner[before];
+          if (now && theirs && theirs != now) return block;
+          if (!now) now = theirs;
         }
-        heads.insert(block);
-        now = block;
-        added = true;
-        break;
-      }
       changed |= owner[block] != now;
       owner[block] = now;
     }
+  }
+  return nullptr;
+}
+
+// Makes every block that two heads lead to a head itself.
+bool add_shared_heads(Function& entry, Blocks& heads) {
+  bool added = false;
+  ReversePostOrderTraversal<Function*> order(&entry);
+  while (BasicBlock* block = shared_block(order, heads)) {
+    heads.insert(block);
+    added = true;
   }
   return added;
 }
