@@ -1,6 +1,5 @@
 #include "tests/tiers/foreign.h"
 
-#include <malloc.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "mlxn/base/strings.h"
 #include "tests/tiers/child.h"
 #include "tests/tiers/foreign_inputs.h"
+#include "tests/tiers/scrub.h"
 
 namespace mlxn::tiers {
 namespace {
@@ -40,7 +40,7 @@ struct Code {
 // What a case's process tells.
 struct CaseState {
   int stage = 0;  // 0, 1: the oracle's two orders; then the codes one by one
-  bool racy = false, no_effect = false, different = false, refused = false;
+  bool racy = false, undefined = false, no_effect = false, different = false, refused = false;
   char detail[400] = {};
 };
 
@@ -102,6 +102,7 @@ class EntryRunner {
     report_.outcome = report_.different   ? Outcome::kDifferent
                       : report_.identical ? Outcome::kIdentical
                       : report_.racy      ? Outcome::kRacy
+                      : report_.undefined ? Outcome::kUndefined
                       : report_.no_effect ? Outcome::kNoEffect
                                           : Outcome::kUndrivable;
   }
@@ -111,8 +112,6 @@ class EntryRunner {
     Shared<CaseState> state;
     const ChildEnd end = run_in_child(
         [&] {
-          // Large blocks come fresh from the system, so threadgroup memory begins with zeros.
-          mallopt(M_MMAP_THRESHOLD, 16 << 10);
           compare(kernel, filling, launch, *state);
           return 0;
         },
@@ -128,6 +127,7 @@ class EntryRunner {
     uint32_t& counter = state->different   ? report_.different
                         : state->refused   ? report_.undrivable
                         : state->racy      ? report_.racy
+                        : state->undefined ? report_.undefined
                         : state->no_effect ? report_.no_effect
                                            : report_.identical;
     const bool tell =
@@ -137,7 +137,7 @@ class EntryRunner {
       set_text(report_.detail, sizeof(report_.detail),
                str(to_text(launch), ", filling ", filling.number, ": ", detail));
     }
-    if (state->different || state->refused || state->racy) return;
+    if (state->different || state->refused || state->racy || state->undefined) return;
     for (const Code& code : codes_) {
       if (covers(code.way.shape, launch))
         report_.tier_compared[static_cast<int>(code.find(name_)->tier)] = true;
@@ -159,25 +159,33 @@ class EntryRunner {
     auto tell = [&](const std::string& text) {
       set_text(state.detail, sizeof(state.detail), text);
     };
-    auto run = [&](const Code& code, const Way& way, ForeignArguments::Contents& out) {
+    auto run = [&](const Code& code, const Way& way, uint8_t unwritten,
+                   ForeignArguments::Contents& out) {
       const Machine machine;  // with scratch memory of its own
       arguments.restore();
       auto pipeline = machine.load(code.image, name_, way);
-      Status status = pipeline ? machine.run(**pipeline, way, launch, arguments.buffers(),
-                                             arguments.threadgroup_memory())
-                               : Status(pipeline.error());
-      if (status)
+      const std::vector<Buffer> buffers = arguments.buffers();
+      scrub(unwritten);
+      const Status status =
+          pipeline ? machine.run(**pipeline, way, launch, buffers, arguments.threadgroup_memory())
+                   : Status(pipeline.error());
+      if (status) {
         out = arguments.contents();
-      else
+      } else {
         tell(status.error().to_string());
+      }
       return status.has_value();
     };
-    if (!run(codes_[0], codes_[0].way, expected)) return void(state.refused = true);
+    const Code& oracle = codes_[0];
+    if (!run(oracle, oracle.way, 0, expected)) return void(state.refused = true);
     state.stage = 1;
-    if (!run(codes_[0], reverse, other)) return void(state.refused = true);
-    if (std::string text = arguments.first_difference(expected, other); !text.empty()) {
-      tell("racy: " + text);
-      return void(state.racy = true);
+    for (bool backwards : {false, true}) {
+      if (!run(oracle, backwards ? reverse : oracle.way, backwards ? 0 : 0x2b, other))
+        return void(state.refused = true);
+      const std::string text = arguments.first_difference(expected, other);
+      if (text.empty()) continue;
+      tell(text);
+      return void((backwards ? state.racy : state.undefined) = true);
     }
     for (size_t i = 1; i < codes_.size(); ++i) {
       if (!covers(codes_[i].way.shape, launch)) continue;
@@ -185,7 +193,7 @@ class EntryRunner {
       const std::string which =
           str("tier ", tier_of(state.stage), ", code for ", to_text(codes_[i].way.shape), ": ");
       std::string text;
-      if (run(codes_[i], codes_[i].way, other))
+      if (run(codes_[i], codes_[i].way, 0, other))
         text = arguments.first_difference(expected, other);
       else
         text = state.detail;
@@ -420,9 +428,10 @@ class Foreign {
 
   static void print(const EntryReport& report) {
     std::printf(
-        "%-14s tier %2d  %s  [%u same, %u different, %u racy, %u undrivable, %u no effect] %s\n",
+        "%-14s tier %2d  %s  [%u same, %u different, %u racy, %u undefined, %u undrivable, %u no "
+        "effect] %s\n",
         name_of(report.outcome), report.tier, report.name, report.identical, report.different,
-        report.racy, report.undrivable, report.no_effect, report.detail);
+        report.racy, report.undefined, report.undrivable, report.no_effect, report.detail);
     std::fflush(stdout);
   }
 
@@ -435,7 +444,7 @@ class Foreign {
 }  // namespace
 
 const char* name_of(Outcome outcome) {
-  const char* names[] = {"identical",  "DIFFERENT", "racy",
+  const char* names[] = {"identical",  "DIFFERENT", "racy",        "undefined",
                          "undrivable", "no effect", "not compiled"};
   return names[static_cast<int>(outcome)];
 }

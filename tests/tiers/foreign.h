@@ -23,7 +23,8 @@ struct ForeignOptions {
 enum class Outcome : uint8_t {
   kIdentical,   // compared in at least one case, never different
   kDifferent,   // or crashed in a tier where the oracle did not
-  kRacy,        // the oracle's two orders differ in every case that could be compared
+  kRacy,        // the oracle's two orders differ, in every case that could be compared
+  kUndefined,   // the result depends on memory the kernel never wrote, in every such case
   kUndrivable,  // the oracle left its buffers, crashed, hung or refused in every case
   kNoEffect,    // ran, and changed no buffer
   kNotCompiled,
@@ -34,9 +35,9 @@ const char* name_of(Outcome outcome);
 struct EntryReport {
   char file[120], name[200], detail[400];
   Outcome outcome;
-  int tier;                                                    // the compiler's own choice
-  bool tier_compared[4];                                       // tiers whose code ran
-  uint32_t identical, different, racy, undrivable, no_effect;  // cases
+  int tier;               // the compiler's own choice
+  bool tier_compared[4];  // tiers whose code ran
+  uint32_t identical, different, racy, undefined, undrivable, no_effect;  // cases
 };
 
 std::vector<EntryReport> run_foreign(const ForeignOptions& options);

@@ -10,7 +10,7 @@ namespace mlxn::tiers {
 namespace {
 
 void print_summary(const std::vector<EntryReport>& reports, bool tiers_only) {
-  uint32_t outcomes[6] = {}, tiers[5] = {}, compared[4] = {};
+  uint32_t outcomes[7] = {}, tiers[5] = {}, compared[4] = {};
   for (const EntryReport& report : reports) {
     ++outcomes[static_cast<int>(report.outcome)];
     ++tiers[report.tier + 1];
@@ -21,7 +21,7 @@ void print_summary(const std::vector<EntryReport>& reports, bool tiers_only) {
     std::printf("tier %d: chosen for %u, compared for %u\n", t, tiers[t + 1], compared[t]);
   if (tiers[0]) std::printf("no tier: %u\n", tiers[0]);
   if (tiers_only) return;
-  for (int i = 0; i < 6; ++i)
+  for (int i = 0; i < 7; ++i)
     std::printf("%s: %u\n", name_of(static_cast<Outcome>(i)), outcomes[i]);
 }
 
@@ -45,6 +45,7 @@ void write_json(const std::vector<EntryReport>& reports, const std::string& path
                    {"identical", report.identical},
                    {"different", report.different},
                    {"racy", report.racy},
+                   {"undefined", report.undefined},
                    {"undrivable", report.undrivable},
                    {"no_effect", report.no_effect},
                    {"detail", report.detail}});
