@@ -41,6 +41,10 @@ Value* SlotTable::address(IRBuilder<>& builder, Slot& slot, Value* simdgroup, co
   return call;
 }
 
+void SlotTable::note_use(Slot& slot, const Region& user) {
+  reads_[&user].insert(&slot);
+}
+
 // Which slots hold a value somebody still needs, where a region begins and where it ends.
 struct SlotTable::Liveness {
   std::map<const Region*, std::set<Slot*>> in, out;
@@ -69,14 +73,11 @@ struct SlotTable::Liveness {
   }
 };
 
-void SlotTable::place(const RegionGraph& graph, bool all_each_simdgroup, Value* context,
-                      Kernel& kernel) {
+// Greedy: each slot takes the lowest place that is free in all regions where it is alive. While all
+// lanes are in the same region, any two such slots may share memory. Otherwise one lane may still
+// need what another has done with, so only slots of equal elements do, which lie lane upon lane.
+void SlotTable::assign(const RegionGraph& graph, bool together) {
   Liveness live(graph, *this);
-  // Simdgroups run one after the other up to the next barrier: what must last longer exists once
-  // for each of them.
-  for (const auto& region : graph.regions())
-    if (region->at_threadgroup)
-      for (Slot* slot : live.in[region.get()]) slot->each_simdgroup = true;
   std::map<Slot*, std::vector<const Region*>> present;
   for (const auto& region : graph.regions()) {
     std::set<Slot*> all = live.in[region.get()];
@@ -86,27 +87,29 @@ void SlotTable::place(const RegionGraph& graph, bool all_each_simdgroup, Value* 
     for (Slot& slot : slots_)
       if (slot.always) all.insert(&slot);
     for (Slot* slot : all) present[slot].push_back(region.get());
+    // Simdgroups run one after the other up to the next barrier: what must last longer exists
+    // once for each of them.
+    if (region->at_threadgroup || !together)
+      for (Slot* slot : all)
+        if (!together || live.in[region.get()].count(slot)) slot->each_simdgroup = true;
   }
-  // Greedy: each slot takes the lowest place that is free in all regions where it is alive.
   struct Range {
     uint64_t begin, end;
   };
-  std::map<const Region*, std::vector<Range>> taken[2];
-  uint64_t total[2] = {0, 0};
+  struct Pool {
+    std::map<const Region*, std::vector<Range>> taken;
+    uint64_t size = 0;
+    std::vector<Slot*> slots;
+  };
+  std::map<std::pair<bool, uint64_t>, Pool> pools;
   for (Slot& slot : slots_) {
     if (slot.kind == Slot::Kind::kUniform && slot.level == Level::kThreadgroup)
       slot.each_simdgroup = false;
-    else if (all_each_simdgroup)
-      slot.each_simdgroup = true;
-    if (slot.kind == Slot::Kind::kUniform && !slot.each_simdgroup) {
-      IRBuilder<> builder(&*function_.getEntryBlock().begin());
-      slot.variable = builder.CreateAlloca(slot.type);
-      continue;
-    }
-    auto& pool = taken[slot.each_simdgroup];
+    if (slot.kind == Slot::Kind::kUniform && !slot.each_simdgroup) continue;
+    Pool& pool = pools[{slot.each_simdgroup, together ? 0 : slot.bytes}];
     std::vector<Range> blocked;
     for (const Region* region : present[&slot])
-      blocked.insert(blocked.end(), pool[region].begin(), pool[region].end());
+      blocked.insert(blocked.end(), pool.taken[region].begin(), pool.taken[region].end());
     std::sort(blocked.begin(), blocked.end(),
               [](const Range& a, const Range& b) { return a.begin < b.begin; });
     uint64_t size = alignTo(slot.size(), kAlign);
@@ -115,11 +118,24 @@ void SlotTable::place(const RegionGraph& graph, bool all_each_simdgroup, Value* 
       slot.offset = std::max(slot.offset, range.end);
     }
     for (const Region* region : present[&slot])
-      pool[region].push_back({slot.offset, slot.offset + size});
-    total[slot.each_simdgroup] = std::max(total[slot.each_simdgroup], slot.offset + size);
+      pool.taken[region].push_back({slot.offset, slot.offset + size});
+    pool.size = std::max(pool.size, slot.offset + size);
+    pool.slots.push_back(&slot);
   }
-  kernel.context_bytes = total[0];
-  kernel.context_bytes_per_simdgroup = total[1];
+  for (auto& [key, pool] : pools) {
+    uint64_t& total = key.first ? bytes_each_simdgroup_ : bytes_;
+    for (Slot* slot : pool.slots) slot->offset += total;
+    total += pool.size;
+  }
+}
+
+void SlotTable::place(const RegionGraph& graph, bool together, Value* context, Kernel& kernel) {
+  assign(graph, together);
+  kernel.context_bytes = bytes_;
+  kernel.context_bytes_per_simdgroup = bytes_each_simdgroup_;
+  for (Slot& slot : slots_)
+    if (slot.kind == Slot::Kind::kUniform && !slot.each_simdgroup)
+      slot.variable = IRBuilder<>(&*function_.getEntryBlock().begin()).CreateAlloca(slot.type);
   for (Address& address : addresses_) {
     IRBuilder<> builder(address.call);
     Slot& slot = *address.slot;
@@ -128,9 +144,8 @@ void SlotTable::place(const RegionGraph& graph, bool all_each_simdgroup, Value* 
       Value* offset = builder.getInt64(slot.offset);
       if (slot.each_simdgroup) {
         Value* before = builder.CreateMul(address.call->getArgOperand(0),
-                                          builder.getInt64(total[1]), "", true, true);
-        offset =
-            builder.CreateAdd(before, builder.getInt64(total[0] + slot.offset), "", true, true);
+                                          builder.getInt64(bytes_each_simdgroup_), "", true, true);
+        offset = builder.CreateAdd(before, builder.getInt64(bytes_ + slot.offset), "", true, true);
       }
       place = builder.CreateInBoundsGEP(builder.getInt8Ty(), context, offset);
     }

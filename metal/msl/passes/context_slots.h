@@ -49,13 +49,17 @@ class SlotTable {
   llvm::Value* address(llvm::IRBuilder<>& builder, Slot& slot, llvm::Value* simdgroup,
                        const Region& user, Use use);
 
-  // Gives each slot its place and replaces all addresses. With `all_each_simdgroup` every slot
-  // exists once for each simdgroup. Sets the kernel's context sizes.
-  void place(const RegionGraph& graph, bool all_each_simdgroup, llvm::Value* context,
-             Kernel& kernel);
+  // Keeps a slot alive in a region that uses it through an address it got from elsewhere.
+  void note_use(Slot& slot, const Region& user);
+
+  // Gives each slot its place and replaces all addresses. `together`: all lanes of a simdgroup are
+  // in the same region at a time. Sets the kernel's context sizes.
+  void place(const RegionGraph& graph, bool together, llvm::Value* context, Kernel& kernel);
 
  private:
   struct Liveness;
+
+  void assign(const RegionGraph& graph, bool together);
 
   llvm::Function& function_;
   llvm::Function* marker_;
@@ -65,6 +69,7 @@ class SlotTable {
     Slot* slot;
   };
   std::vector<Address> addresses_;
+  uint64_t bytes_ = 0, bytes_each_simdgroup_ = 0;
   std::map<const Region*, std::set<Slot*>> reads_, writes_;
 };
 

@@ -316,7 +316,7 @@ void RegionEmitter::finish() {
     if (isa<PHINode>(instruction) && instruction->getParent() == region->head) continue;
     store_result(*instruction, *slot);
   }
-  values_.table().place(graph_, masked_, context_, kernel_);
+  values_.table().place(graph_, /*together=*/!masked_, context_, kernel_);
   for (const auto& region : graph_.regions())
     if (code_[region.get()].back_edge) mark_parallel(code_[region.get()]);
 }

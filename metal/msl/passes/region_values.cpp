@@ -116,6 +116,27 @@ Value* RegionValues::leaf(Scope& scope, Argument& argument) {
   return made = builder.CreateTrunc(index, argument.getType());
 }
 
+// A private variable is alive wherever an address derived from it is used.
+void RegionValues::keep_alive(AllocaInst& variable, Slot& slot) {
+  std::vector<Value*> todo = {&variable};
+  std::set<Value*> seen;
+  while (!todo.empty()) {
+    Value* address = todo.back();
+    todo.pop_back();
+    if (!seen.insert(address).second) continue;
+    for (User* user : address->users()) {
+      auto* instruction = cast<Instruction>(user);
+      if (instruction->getFunction() != &entry_) continue;  // copies that are being made
+      table_.note_use(slot, *graph_.of(instruction->getParent()));
+      if (isa<GetElementPtrInst>(user) || isa<PHINode>(user) || isa<SelectInst>(user))
+        todo.push_back(user);
+      else if (const auto* store = dyn_cast<StoreInst>(user);
+               (store && store->getValueOperand() == address) || isa<PtrToIntInst>(user))
+        slot.always = true;
+    }
+  }
+}
+
 Value* RegionValues::private_address(Scope& scope, AllocaInst& variable) {
   Value*& made = scope.values[&variable];
   if (made) return made;
@@ -125,6 +146,7 @@ Value* RegionValues::private_address(Scope& scope, AllocaInst& variable) {
     uint64_t bytes = variable.getAllocationSize(layout).value_or(TypeSize::getFixed(0));
     bytes = alignTo(std::max<uint64_t>(bytes, 1), variable.getAlign());
     slot = &table_.add(Slot::Kind::kPrivate, variable.getAllocatedType(), bytes, Level::kLane);
+    keep_alive(variable, *slot);
   }
   IRBuilder<> builder(scope.top->getTerminator());
   Value* base =

@@ -60,6 +60,7 @@ class RegionValues {
   llvm::Value* prologue_value(llvm::Value* value);
   int cost(const llvm::Value* value, Region* where, int depth);
   llvm::Value* leaf(Scope& scope, llvm::Argument& argument);
+  void keep_alive(llvm::AllocaInst& variable, Slot& slot);
   llvm::Value* private_address(Scope& scope, llvm::AllocaInst& variable);
   llvm::Value* copy_here(Scope& scope, llvm::Instruction& instruction);
 
