@@ -178,6 +178,7 @@ void Worker::compare(const Batch& batch, const Code& code, uint32_t program,
   const auto kernel = std::ranges::find(image->kernels, name, &msl::Kernel::name);
   const int tier = static_cast<int>(kernel->tier);
   if (tier == kOracleTier) return add(counts_.not_lower);
+  if (tier > options_.highest_tier) return;
   add(counts_.tier_programs[tier]);
   state_.tier = code.way.forced_tier;
   state_.program = program;
@@ -216,6 +217,7 @@ void Worker::run(const Batch& batch) {
   Results expected;
   run_oracle(batch, compile(batch, **library, {kOracleTier}), expected);
   for (int tier : batch.tiers) {
+    if (tier > options_.highest_tier) continue;
     const Code code = compile(batch, **library, {tier, batch.shape});
     for (uint32_t i = 0; i < batch.programs.size(); ++i) {
       if (usable(expected[i])) compare(batch, code, i, expected);

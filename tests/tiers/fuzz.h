@@ -14,6 +14,7 @@ struct FuzzOptions {
   uint64_t seed = 1;
   uint64_t programs = 1000;
   unsigned jobs = 1;
+  int highest_tier = 2;  // code of tiers above it is not looked at
   bool shrink = true;
   bool progress = false;
 };

@@ -58,8 +58,10 @@ int run(int argc, char** argv) {
   ForeignOptions options;
   std::string json;
   app.add_option("files", options.files, "MSL files, or folders with .metal files")->required();
-  app.add_option("-I,--include", options.include_dirs, "folder for #include");
-  app.add_option("-e,--entry", options.entries, "entry point by name; repeat for several");
+  app.add_option("-I,--include", options.include_dirs, "folder for #include")
+      ->allow_extra_args(false);
+  app.add_option("-e,--entry", options.entries, "entry point by name; repeat for several")
+      ->allow_extra_args(false);
   app.add_option("--per-file", options.per_file, "at most so many entries of a file (default all)");
   app.add_option("-j,--jobs", options.jobs, "processes (default 1)")->check(CLI::Range(1, 256));
   app.add_option("--json", json, "write all results there");
