@@ -1,8 +1,11 @@
 #include "metal/msl/passes/lower_cpu.h"
 
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "metal/msl/codegen/codegen.h"
 #include "metal/msl/passes/explain.h"
+#include "metal/msl/passes/promote_tiles.h"
+#include "metal/msl/passes/region_emitter.h"
 #include "metal/msl/passes/tiles.h"
 
 namespace mlxn::msl {
@@ -14,12 +17,30 @@ void drop(llvm::Function& function) {
   function.eraseFromParent();
 }
 
+// Matrices become values of the simdgroup where all its lanes are there, else of the lanes.
+void make_tiles(llvm::Function& entry, bool full) {
+  if (!full) {
+    lower_matrix_memory(entry);
+    return;
+  }
+  Uniformity uniformity(entry, full);
+  llvm::IRBuilder<> builder(&*entry.getEntryBlock().getFirstInsertionPt());
+  TileFacts facts;
+  facts.lane = builder.CreateAnd(entry.getArg(kThread), MSL_SIMD_WIDTH - 1);
+  facts.uniform = [&](const llvm::Value* value) { return uniformity.of(value) < Level::kLane; };
+  facts.uniform_control = [&](const llvm::BasicBlock* block) {
+    return uniformity.control(*block) < Level::kLane;
+  };
+  promote_tiles(entry, facts);
+}
+
 // Tier 1 changes what it is built from, so it works on a copy.
 std::optional<Refusal> try_uniform_regions(llvm::Function& entry, Kernel& kernel,
                                            const Shape& shape) {
   llvm::ValueToValueMapTy map;
   llvm::Function* copy = llvm::CloneFunction(&entry, map);
   copy->takeName(&entry);
+  make_tiles(*copy, has_full_simdgroups(shape));
   auto refusal = build_uniform_regions(*copy, kernel, shape);
   entry.takeName(copy);
   drop(*copy);
@@ -33,7 +54,10 @@ std::optional<Refusal> build_regions(llvm::Function& entry, Kernel& kernel,
   std::optional<Refusal> refusal;
   bool masked = request.forced_tier >= int(Tier::kMaskedRegions);
   if (!masked) refusal = try_uniform_regions(entry, kernel, request.shape);
-  if (masked || refusal) build_masked_regions(entry, kernel, request.shape);
+  if (masked || refusal) {
+    lower_matrix_memory(entry);
+    build_masked_regions(entry, kernel, request.shape);
+  }
   drop(entry);
   return refusal;
 }
@@ -56,15 +80,18 @@ void lower_to_cpu(llvm::Module& module, std::vector<Kernel>& kernels, const Comp
     llvm::Function& entry = *module.getFunction(kernel.symbol);
     lower_thread_state(entry, kernel);
     llvm::Function* shown = explanation ? &copy_for_explanation(entry, request, machine) : nullptr;
-    lower_matrix_memory(entry);
     mark_constant_loads(entry);
     std::optional<Refusal> refusal;
-    if (request.forced_tier >= int(Tier::kCoroutine))
+    bool regions = request.forced_tier >= int(Tier::kRegions) || has_cross_lane_call(entry);
+    if (request.forced_tier >= int(Tier::kCoroutine)) {
+      lower_matrix_memory(entry);
       build_coroutine(entry, kernel);
-    else if (request.forced_tier >= int(Tier::kRegions) || has_cross_lane_call(entry))
+    } else if (regions) {
       refusal = build_regions(entry, kernel, request, machine);
-    else
+    } else {
+      lower_matrix_memory(entry);
       build_work_item_loop(entry, kernel);
+    }
     if (!shown) continue;
     *explanation += explain(*shown, kernel, request, refusal);
     drop(*shown);

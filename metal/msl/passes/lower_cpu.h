@@ -34,6 +34,9 @@ void mark_constant_loads(llvm::Function& entry);
 
 bool has_cross_lane_call(const llvm::Function& entry);
 
+// The empty function kernel.symbol for tiers 0 to 2, an MslThreadgroupEntry.
+llvm::Function* create_threadgroup_function(const llvm::Function& entry, Kernel& kernel);
+
 // Tier 0: adds the function kernel.symbol, a loop over all threads of a threadgroup. `entry` is
 // inlined into it.
 void build_work_item_loop(llvm::Function& entry, Kernel& kernel);

@@ -47,14 +47,7 @@ RegionEmitter::RegionEmitter(Function& entry, Kernel& kernel, const Shape& shape
 
 Function* RegionEmitter::create_function() {
   LLVMContext& context = entry_.getContext();
-  Type* pointer = PointerType::get(context, 0);
-  auto* type = FunctionType::get(Type::getVoidTy(context), {pointer, pointer}, false);
-  kernel_.symbol = "k." + entry_.getName().str();
-  Function* made =
-      Function::Create(type, GlobalValue::ExternalLinkage, kernel_.symbol, entry_.getParent());
-  for (const Attribute& attribute : entry_.getAttributes().getFnAttrs())
-    if (attribute.isStringAttribute()) made->addFnAttr(attribute);
-  made->addFnAttr(Attribute::NoUnwind);
+  Function* made = create_threadgroup_function(entry_, kernel_);
   BasicBlock* prologue = BasicBlock::Create(context, "prologue", made);
   BasicBlock* start = BasicBlock::Create(context, "start", made);
   BranchInst::Create(start, prologue);

@@ -80,16 +80,16 @@ bool has_cross_lane_call(const Function& entry) {
   return false;
 }
 
-void build_work_item_loop(Function& entry, Kernel& kernel) {
+Function* create_threadgroup_function(const Function& entry, Kernel& kernel) {
   LLVMContext& context = entry.getContext();
   Type* pointer = PointerType::get(context, 0);
   auto* type = FunctionType::get(Type::getVoidTy(context), {pointer, pointer}, false);
-  kernel.tier = Tier::kWorkItemLoop;
   kernel.symbol = "k." + entry.getName().str();
-  Function* loop_function =
-      Function::Create(type, GlobalValue::ExternalLinkage, kernel.symbol, entry.getParent());
+  Function* made = Function::Create(type, GlobalValue::ExternalLinkage, kernel.symbol,
+                                    const_cast<Module*>(entry.getParent()));
   for (const Attribute& attribute : entry.getAttributes().getFnAttrs())
-    if (attribute.isStringAttribute()) loop_function->addFnAttr(attribute);
+    if (attribute.isStringAttribute()) made->addFnAttr(attribute);
+  made->addFnAttr(Attribute::NoUnwind);
   // Addresses of arguments may be loaded ahead of any branch.
   const uint64_t bytes[] = {sizeof(MslDispatch), sizeof(MslThreadgroup)};
   for (unsigned i = 0; i < 2; ++i) {
@@ -98,8 +98,15 @@ void build_work_item_loop(Function& entry, Kernel& kernel) {
     facts.addAlignmentAttr(alignof(void*));
     facts.addAttribute(Attribute::NoAlias);
     facts.addAttribute(Attribute::NoUndef);
-    loop_function->addParamAttrs(i, facts);
+    made->addParamAttrs(i, facts);
   }
+  return made;
+}
+
+void build_work_item_loop(Function& entry, Kernel& kernel) {
+  LLVMContext& context = entry.getContext();
+  kernel.tier = Tier::kWorkItemLoop;
+  Function* loop_function = create_threadgroup_function(entry, kernel);
   MDNode* group = mark_parallel(entry);
   entry.setLinkage(GlobalValue::InternalLinkage);
   entry.addFnAttr(Attribute::AlwaysInline);
