@@ -193,7 +193,10 @@ void scalarise(Function& entry, TargetMachine& machine) {
   passes.addPass(ScalarizerPass(scalar));
   passes.addPass(SROAPass(SROAOptions::PreserveCFG));
   passes.addPass(InstCombinePass());
+  // Loads from `constant` memory are known to be invariant only now: what was loaded anew in each
+  // round of a loop becomes one value.
   passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(InstCombinePass());
   passes.addPass(ADCEPass());
   passes.run(entry, managers.functions);
 }

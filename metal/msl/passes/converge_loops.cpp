@@ -84,8 +84,7 @@ class Converger {
     next.SetInsertPoint(again);
     PHINode* active =
         carry(test.getInt1Ty(), test.getTrue(), test.getFalse(), stays, test.getFalse());
-    carry_exit_values();
-    carry_header_values();
+    carry_values();
     for (Instruction* value : kept_) keep(*value);
     Value* votes = ballot(test, active);
     Value* any = test.CreateICmpNE(votes, test.getInt32(0));
@@ -98,15 +97,25 @@ class Converger {
   }
 
  private:
-  // What is computed behind the test for the loop's sake moves before it where it can.
+  // What is computed behind the test for the loop's sake moves before it, or, where that could do
+  // harm, into the loop.
   void empty_preheader() {
     for (Instruction& instruction : make_early_inc_range(*parts_.before)) {
       if (instruction.isTerminator() || isa<PHINode>(instruction)) continue;
-      if (isSafeToSpeculativelyExecute(&instruction) && !instruction.mayReadOrWriteMemory())
+      bool invariant = instruction.hasMetadata(LLVMContext::MD_invariant_load);
+      if (!instruction.mayReadOrWriteMemory() && isSafeToSpeculativelyExecute(&instruction))
         instruction.moveBefore(parts_.guard->getTerminator());
+      else if (invariant && all_of(instruction.users(), [&](User* user) { return in_body(user); }))
+        instruction.moveBefore(&*parts_.header->getFirstInsertionPt());
       else if (!instruction.getType()->isVoidTy())
         kept_.push_back(&instruction);
     }
+  }
+
+  bool in_body(User* user) const {
+    auto* instruction = cast<Instruction>(user);
+    return !isa<PHINode>(user) && instruction->getParent() != parts_.before &&
+           dominators_.dominates(parts_.header, instruction->getParent());
   }
 
   // Hands a value from behind the test to lanes that run the loop.
@@ -136,21 +145,10 @@ class Converger {
     return now;
   }
 
-  void carry_exit_values() {
-    for (PHINode& phi : parts_.exit->phis()) {
-      Value* last = phi.getIncomingValueForBlock(parts_.latch);
-      Value* skipped = parts_.guard ? phi.getIncomingValueForBlock(parts_.guard)
-                                    : Constant::getNullValue(phi.getType());
-      PHINode* value = carry(phi.getType(), Constant::getNullValue(phi.getType()), skipped, last);
-      if (parts_.guard) phi.removeIncomingValue(parts_.guard, /*DeletePHIIfEmpty=*/false);
-      phi.setIncomingBlock(unsigned(phi.getBasicBlockIndex(parts_.latch)), test_);
-      phi.setIncomingValueForBlock(test_, value);
-    }
-  }
-
-  // What the loop itself carries round. An index that moves by the same step in all lanes is
-  // computed from how often the loop has run.
-  void carry_header_values() {
+  // What the loop itself carries round, and what it leaves behind. An index that moves by the same
+  // step in all lanes is computed from how often the loop has run.
+  void carry_values() {
+    std::map<Value*, PHINode*> carried;  // by the value at the end of a round
     for (PHINode& phi : make_early_inc_range(parts_.header->phis())) {
       Value* first = phi.getIncomingValueForBlock(parts_.before);
       Value* repeated = phi.getIncomingValueForBlock(parts_.latch);
@@ -160,11 +158,38 @@ class Converger {
         PHINode* count = counter(phi.getType());
         value = body.CreateAdd(first, body.CreateMul(count, step));
       } else {
-        value = carry(phi.getType(), first, Constant::getNullValue(phi.getType()), repeated);
+        // A lane that skips the loop needs no value here, but the one it leaves behind.
+        Value* skipped = left_behind(repeated, Constant::getNullValue(phi.getType()));
+        PHINode* now = carry(phi.getType(), first, skipped, repeated);
+        carried[repeated] = now;
+        value = now;
       }
       phi.replaceAllUsesWith(value);
       phi.eraseFromParent();
     }
+    for (PHINode& phi : parts_.exit->phis()) {
+      Value* last = phi.getIncomingValueForBlock(parts_.latch);
+      Value* skipped = left_behind(last, Constant::getNullValue(phi.getType()), &phi);
+      PHINode*& value = carried[last];
+      if (!value || skip_value(*value) != skipped)
+        value = carry(phi.getType(), Constant::getNullValue(phi.getType()), skipped, last);
+      if (parts_.guard) phi.removeIncomingValue(parts_.guard, /*DeletePHIIfEmpty=*/false);
+      phi.setIncomingBlock(unsigned(phi.getBasicBlockIndex(parts_.latch)), test_);
+      phi.setIncomingValueForBlock(test_, value);
+    }
+  }
+
+  // What a join behind the loop gets from lanes that skip it, for the value `last` of the others.
+  Value* left_behind(Value* last, Value* otherwise, PHINode* at = nullptr) {
+    if (!parts_.guard) return otherwise;
+    for (PHINode& phi : parts_.exit->phis())
+      if ((!at || at == &phi) && phi.getIncomingValueForBlock(parts_.latch) == last)
+        return phi.getIncomingValueForBlock(parts_.guard);
+    return otherwise;
+  }
+  Value* skip_value(const PHINode& value) const {
+    return parts_.guard ? value.getIncomingValueForBlock(parts_.guard)
+                        : Constant::getNullValue(value.getType());
   }
 
   Value* uniform_step(PHINode& phi, Value* first, Value* repeated) {
