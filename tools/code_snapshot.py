@@ -6,6 +6,7 @@
 Kernels that are new or gone are listed and do not count as changed.
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -25,7 +26,7 @@ VARIANTS["ptx"] = ["--emit", "ptx"]
 # With the toolkit's math library the code would depend on the machine.
 NO_LIBDEVICE = {"ptx": ["--libdevice", os.devnull]}
 
-END_OF_FUNCTION = re.compile(r"^.*-- End function.*\n|^}\n", re.MULTILINE)
+END_OF_FUNCTION = re.compile(r"^\s*\.size\s.*\.Lfunc_end.*\n|^}\n", re.MULTILINE)
 ENTRY = re.compile(r"(?:__msl_entry|\bk)_(\d+)")
 # What depends on the other kernels of a file or on the tools: numbers of functions, versions, paths.
 VOLATILE = [
@@ -65,7 +66,9 @@ def snapshot_file(arguments, path):
         if made.returncode != 0:
             problems.append(f"{path}, {variant}: {made.stderr.strip()}")
             continue
-        for name, code in split_by_kernel(made.stdout, names).items():
+        parts = split_by_kernel(made.stdout, names)
+        problems += [f"{path}, {variant}: no code of {name}" for name in names if name not in parts]
+        for name, code in parts.items():
             kernels.setdefault(name, {})[variant] = code
     return kernels, problems
 
@@ -123,11 +126,11 @@ def compare(arguments):
     if not before or not after:
         print(f"no snapshot in {arguments.after if before else arguments.before}", file=sys.stderr)
         return 2
+    for what, files in (("gone", before - after), ("new", after - before)):
+        for source, count in sorted(collections.Counter(name.parent for name in files).items()):
+            print(f"{source}: {count} {what}")
     changed = 0
-    for name in sorted(before | after):
-        if name not in before or name not in after:
-            print(f"{name}: {'gone' if name in before else 'new'}")
-            continue
+    for name in sorted(before & after):
         lines = list(differences(read(arguments.before / name), read(arguments.after / name)))
         if lines:
             print(f"{name}:", *lines, sep="\n")
