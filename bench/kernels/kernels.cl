@@ -103,22 +103,29 @@ kernel void matvec_q4_0_rows(global const uchar* weights, global const float* x,
   const uint part = lane % 2 * 8;
   float sums[kRows] = {0};
   for (uint b = lane / 2; b < blocks; b += 16) {
-    float low[8], high[8];
     global const float* values = x + b * 32 + part;
+    float scaled[16];  // by where the weight of a value lies in its 16 bits
     float total = 0;
-    for (uint i = 0; i < 8; ++i) {
-      low[i] = values[i];
-      high[i] = values[i + 16];
-      total += low[i] + high[i];
+    for (uint i = 0; i < 8; i += 2) {
+      total += (values[i] + values[i + 1]) + (values[i + 16] + values[i + 17]);
+      scaled[i] = values[i];
+      scaled[i + 1] = values[i + 1] / 256;
+      scaled[i + 8] = values[i + 16] / 16;
+      scaled[i + 9] = values[i + 17] / 4096;
     }
     for (uint r = 0; r < kRows; ++r) {
       global const uchar* block = weights + ((size_t)(first + r) * blocks + b) * 18;
-      float dot_product = 0;
-      for (uint i = 0; i < 8; ++i) {
-        const uint byte = block[2 + part + i];
-        dot_product += (float)(byte & 15) * low[i] + (float)(byte >> 4) * high[i];
+      global const ushort* words = (global const ushort*)(block + 2 + part);
+      float dots[4] = {0};
+      for (uint i = 0; i < 8; i += 2) {
+        const uint word = words[i / 2];
+        dots[0] += scaled[i] * (float)(word & 0x000f);
+        dots[1] += scaled[i + 1] * (float)(word & 0x0f00);
+        dots[2] += scaled[i + 8] * (float)(word & 0x00f0);
+        dots[3] += scaled[i + 9] * (float)(word & 0xf000);
       }
-      sums[r] += vload_half(0, (global const half*)block) * (dot_product - 8.0f * total);
+      sums[r] += vload_half(0, (global const half*)block) *
+                 ((dots[0] + dots[1]) + (dots[2] + dots[3]) - 8.0f * total);
     }
   }
   for (uint r = 0; r < kRows; ++r) partial[part_index][r][lane] = sums[r];

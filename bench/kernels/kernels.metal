@@ -104,7 +104,8 @@ kernel void matvec_q4_0(device const BlockQ4* weights [[buffer(0)]],
 }
 
 // out = weights * x as a GPU likes it: a simdgroup takes four rows at once, so that each value of x
-// is read once for all; two lanes share a block.
+// is read once for all; two lanes share a block. Weights stay where they are in their 16 bits: the
+// values they are multiplied with are scaled instead.
 kernel void matvec_q4_0_rows(device const BlockQ4* weights [[buffer(0)]],
                              device const float* x [[buffer(1)]], device float* out [[buffer(2)]],
                              constant Params& params [[buffer(3)]],
@@ -118,22 +119,28 @@ kernel void matvec_q4_0_rows(device const BlockQ4* weights [[buffer(0)]],
   const uint part = lane % 2 * 8;  // of the block's 16 bytes
   float sums[kRows] = {0};
   for (uint b = lane / 2; b < blocks; b += 16) {
-    float low[8], high[8];
     device const float* values = x + b * 32 + part;
+    float scaled[16];  // by where the weight of a value lies in its 16 bits
     float total = 0;
-    for (uint i = 0; i < 8; ++i) {
-      low[i] = values[i];
-      high[i] = values[i + 16];
-      total += low[i] + high[i];
+    for (uint i = 0; i < 8; i += 2) {
+      total += (values[i] + values[i + 1]) + (values[i + 16] + values[i + 17]);
+      scaled[i] = values[i];
+      scaled[i + 1] = values[i + 1] / 256;
+      scaled[i + 8] = values[i + 16] / 16;
+      scaled[i + 9] = values[i + 17] / 4096;
     }
     for (uint r = 0; r < kRows; ++r) {
       device const BlockQ4& block = weights[(first + r) * blocks + b];
-      float dot = 0;
-      for (uint i = 0; i < 8; ++i) {
-        const uint byte = block.nibbles[part + i];
-        dot += float(byte & 15) * low[i] + float(byte >> 4) * high[i];
+      device const ushort* words = (device const ushort*)(block.nibbles + part);
+      float dots[4] = {0};
+      for (uint i = 0; i < 8; i += 2) {
+        const uint word = words[i / 2];
+        dots[0] += scaled[i] * float(word & 0x000f);
+        dots[1] += scaled[i + 1] * float(word & 0x0f00);
+        dots[2] += scaled[i + 8] * float(word & 0x00f0);
+        dots[3] += scaled[i + 9] * float(word & 0xf000);
       }
-      sums[r] += float(block.scale) * (dot - 8.0f * total);
+      sums[r] += float(block.scale) * ((dots[0] + dots[1]) + (dots[2] + dots[3]) - 8.0f * total);
     }
   }
   for (uint r = 0; r < kRows; ++r) {

@@ -7,6 +7,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/LCSSA.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "metal/msl/passes/lane_strides.h"
@@ -24,6 +25,7 @@ struct LoopParts {
   BasicBlock* header = nullptr;
   BasicBlock* latch = nullptr;
   BasicBlock* exit = nullptr;
+  std::vector<BasicBlock*> blocks;
 };
 
 std::optional<LoopParts> parts_of(const Loop& loop, const Uniformity& uniformity) {
@@ -53,18 +55,20 @@ std::optional<LoopParts> parts_of(const Loop& loop, const Uniformity& uniformity
   // All lanes of the simdgroup must come here together.
   BasicBlock* first = parts.guard ? parts.guard : parts.before;
   if (uniformity.control(*first) == Level::kLane) return std::nullopt;
+  parts.blocks.assign(loop.block_begin(), loop.block_end());
   return parts;
 }
 
 class Converger {
  public:
   Converger(Function& entry, const LoopParts& parts, const Uniformity& uniformity,
-            const DominatorTree& dominators)
+            const DominatorTree& dominators, bool full)
       : entry_(entry),
         context_(entry.getContext()),
         parts_(parts),
         uniformity_(uniformity),
-        dominators_(dominators) {}
+        dominators_(dominators),
+        full_(full) {}
 
   void run() {
     if (parts_.guard == parts_.before) {
@@ -89,14 +93,41 @@ class Converger {
     Value* votes = ballot(test, active);
     Value* any = test.CreateICmpNE(votes, test.getInt32(0));
     test.CreateCondBr(any, body_, parts_.exit);
-    body.CreateCondBr(active, parts_.header, next_);
     latch.CreateBr(next_);
     branch->eraseFromParent();
+    BasicBlock* some = BasicBlock::Create(context_, "some", &entry_, parts_.header);
+    BranchInst::Create(parts_.header, next_, active, some);
+    if (full_) {
+      Value* all = body.CreateICmpEQ(votes, body.getInt32(~0u));
+      body.CreateCondBr(all, copy_body(), some);
+    } else {
+      body.CreateBr(some);
+    }
+    for (PHINode& phi : next_->phis()) phi.replaceIncomingBlockWith(body_, some);
     parts_.before->getTerminator()->replaceSuccessorWith(parts_.header, test_);
     if (parts_.guard) parts_.guard->getTerminator()->replaceSuccessorWith(parts_.exit, test_);
   }
 
  private:
+  // A second copy of the loop's code, for rounds in which no lane is switched off.
+  BasicBlock* copy_body() {
+    ValueToValueMapTy map;
+    SmallVector<BasicBlock*, 8> copies;
+    for (BasicBlock* block : parts_.blocks) {
+      BasicBlock* copy = CloneBasicBlock(block, map, ".all", &entry_);
+      map[block] = copy;
+      copies.push_back(copy);
+    }
+    remapInstructionsInBlocks(copies, map);
+    auto* last = cast<BasicBlock>(map[parts_.latch]);
+    for (PHINode& phi : next_->phis()) {
+      Value* value = phi.getIncomingValueForBlock(parts_.latch);
+      auto copy = map.find(value);
+      phi.addIncoming(copy == map.end() ? value : static_cast<Value*>(copy->second), last);
+    }
+    return cast<BasicBlock>(map[parts_.header]);
+  }
+
   // What is computed behind the test for the loop's sake moves before it, or, where that could do
   // harm, into the loop.
   void empty_preheader() {
@@ -234,6 +265,7 @@ class Converger {
   LoopParts parts_;
   const Uniformity& uniformity_;
   const DominatorTree& dominators_;
+  bool full_;
   BasicBlock* test_ = nullptr;
   BasicBlock* body_ = nullptr;
   BasicBlock* next_ = nullptr;
@@ -255,7 +287,7 @@ unsigned converge_loops(Function& entry, bool full) {
   for (Loop* loop : loops.getLoopsInPreorder())
     if (auto parts = parts_of(*loop, uniformity); parts && strides.is_worth_vectorising(*loop))
       found.push_back(*parts);
-  for (const LoopParts& parts : found) Converger(entry, parts, uniformity, dominators).run();
+  for (const LoopParts& parts : found) Converger(entry, parts, uniformity, dominators, full).run();
   return unsigned(found.size());
 }
 
