@@ -6,6 +6,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
@@ -35,9 +36,19 @@ using namespace llvm;
 
 namespace {
 
+// Divisions under a mask are made for all lanes with a harmless divisor. LLVM 19's other way, a
+// branch around one scalar division, is wrong where the division is the same for all lanes: it
+// looks at the first lane's mask only, and the others get no value.
+void avoid_branches_around_divisions() {
+  auto& options = cl::getRegisteredOptions();
+  auto found = options.find("force-widen-divrem-via-safe-divisor");
+  if (found != options.end()) static_cast<cl::opt<bool>*>(found->second)->setValue(true);
+}
+
 void initialise_targets() {
   static std::once_flag once;
   std::call_once(once, [] {
+    avoid_branches_around_divisions();
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
