@@ -88,10 +88,10 @@ void SlotTable::assign(const RegionGraph& graph, bool together) {
       if (slot.always) all.insert(&slot);
     for (Slot* slot : all) present[slot].push_back(region.get());
     // Simdgroups run one after the other up to the next barrier: what must last longer exists
-    // once for each of them.
-    if (region->at_threadgroup || !together)
-      for (Slot* slot : all)
-        if (!together || live.in[region.get()].count(slot)) slot->each_simdgroup = true;
+    // once for each of them. Nothing has a value before the entry.
+    bool barrier = region->at_threadgroup && region.get() != graph.entry();
+    for (Slot* slot : all)
+      if (!together || (barrier && live.in[region.get()].count(slot))) slot->each_simdgroup = true;
   }
   struct Range {
     uint64_t begin, end;

@@ -1,8 +1,10 @@
 #include "metal/msl/passes/region_values.h"
 
+#include "llvm/Analysis/ConstantFolding.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PatternMatch.h"
 #include "metal/msl/kernel_abi.h"
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/prepare.h"
@@ -10,6 +12,7 @@
 namespace mlxn::msl {
 
 using namespace llvm;
+using namespace llvm::PatternMatch;
 
 namespace {
 
@@ -236,6 +239,34 @@ void RegionValues::store_slot(IRBuilder<>& builder, Scope& scope, Slot& slot, Va
   if (slot.kind == Slot::Kind::kLanes && !scope.lane) store->setAlignment(Align(64));
 }
 
+// All lanes' values of an expression of the lane's number and constants, such as the lane a shuffle
+// reads from; null for any other.
+Constant* RegionValues::lane_numbers(const Value* original) const {
+  auto* instruction = dyn_cast<Instruction>(original);
+  if (!instruction || !instruction->getType()->isIntegerTy()) return nullptr;
+  const DataLayout& layout = entry_.getParent()->getDataLayout();
+  auto of = [&](const Value* operand) -> Constant* {
+    if (auto* constant = dyn_cast<ConstantInt>(operand))
+      return ConstantVector::getSplat(ElementCount::getFixed(MSL_SIMD_WIDTH),
+                                      const_cast<ConstantInt*>(constant));
+    return lane_numbers(operand);
+  };
+  if (match(instruction,
+            m_And(m_Specific(entry_.getArg(kThread)), m_SpecificInt(MSL_SIMD_WIDTH - 1)))) {
+    SmallVector<Constant*, MSL_SIMD_WIDTH> lanes;
+    for (unsigned i = 0; i < MSL_SIMD_WIDTH; ++i)
+      lanes.push_back(ConstantInt::get(instruction->getType(), i));
+    return ConstantVector::get(lanes);
+  }
+  if (const auto* operation = dyn_cast<BinaryOperator>(instruction)) {
+    Constant* left = of(operation->getOperand(0));
+    Constant* right = left ? of(operation->getOperand(1)) : nullptr;
+    return right ? ConstantFoldBinaryOpOperands(operation->getOpcode(), left, right, layout)
+                 : nullptr;
+  }
+  return nullptr;
+}
+
 Value* RegionValues::get_vector(Scope& scope, Value* original) {
   IRBuilder<> builder(scope.top->getTerminator());
   Type* type = original->getType();
@@ -252,6 +283,7 @@ Value* RegionValues::get_vector(Scope& scope, Value* original) {
     for (unsigned i = 0; i < MSL_SIMD_WIDTH * parts; ++i) mask.push_back(int(i % parts));
     return builder.CreateShuffleVector(one, mask);
   }
+  if (Constant* numbers = lane_numbers(original)) return numbers;
   if (isa<Argument>(original)) {  // the linear index, which nobody stores
     SmallVector<Constant*, MSL_SIMD_WIDTH> lanes;
     for (unsigned i = 0; i < MSL_SIMD_WIDTH; ++i) lanes.push_back(ConstantInt::get(type, i));

@@ -62,6 +62,7 @@ class RegionValues {
   llvm::Value* leaf(Scope& scope, llvm::Argument& argument);
   void keep_alive(llvm::AllocaInst& variable, Slot& slot);
   llvm::Value* private_address(Scope& scope, llvm::AllocaInst& variable);
+  llvm::Constant* lane_numbers(const llvm::Value* original) const;
   llvm::Value* copy_here(Scope& scope, llvm::Instruction& instruction);
 
   llvm::Function& entry_;

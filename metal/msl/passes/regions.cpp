@@ -164,7 +164,8 @@ std::optional<Refusal> check(Function& entry, const Blocks& heads, const Blocks&
   Exits exits(entry, heads);
   for (BasicBlock& block : entry) {
     if (branches.count(&block)) continue;
-    if (exits.several(block)) return Refusal{why, place_of_choice(*block.getTerminator())};
+    if (succ_size(&block) > 1 && exits.several(block))
+      return Refusal{why, place_of_choice(*block.getTerminator())};
     if (!succ_empty(&block) && !exits.first.at(&block))
       return Refusal{"a loop without an end", block.getTerminator()->getDebugLoc()};
   }
