@@ -102,6 +102,7 @@ kernel void shared_total_over_a_barrier(device float* x, uint t [[thread_index_i
 // Not on the stack, and without a barrier one copy serves all simdgroups.
 // PRIVATE: {{^}}define
 // PRIVATE-NOT: alloca [64 x float]
+// PRIVATE: {{^}}lane{{[0-9]*}}:
 // PRIVATE: [[ALL:%[0-9]+]] = getelementptr inbounds i8, ptr %context, i64 {{[0-9]+$}}
 // PRIVATE-NEXT: [[OFFSET:%[0-9]+]] = mul nuw nsw i64 %lane{{[0-9]*}}, 256
 // PRIVATE-NEXT: [[OWN:%[0-9]+]] = getelementptr inbounds i8, ptr [[ALL]], i64 [[OFFSET]]
