@@ -51,9 +51,9 @@ class Generator {
     scope_.helper = helper;
     scope_.kernel = true;
     scope_.cross_lane = options_.cross_lane;
-    maker_.set_budget(4 + random_.below(12), 2);
+    maker_.set_budget(3 + random_.below(8), 2);
     write_frame();
-    program_.body = statements(Place{}, 3 + random_.below(7));
+    program_.body = statements(Place{}, 2 + random_.below(5));
     return std::move(program_);
   }
 

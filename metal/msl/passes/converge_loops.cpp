@@ -49,7 +49,7 @@ std::optional<LoopParts> parts_of(const Loop& loop, const Uniformity& uniformity
     if (!guards(parts.before, parts.header)) return std::nullopt;
     parts.guard = parts.before;
   } else if (BasicBlock* one = parts.before->getSinglePredecessor();
-             one && guards(one, parts.before)) {
+             one && guards(one, parts.before) && parts.before->phis().empty()) {
     parts.guard = one;
   }
   // All lanes of the simdgroup must come here together.
@@ -71,9 +71,7 @@ class Converger {
         full_(full) {}
 
   void run() {
-    if (parts_.guard == parts_.before) {
-      parts_.before = SplitEdge(parts_.guard, parts_.header);
-    }
+    if (parts_.guard == parts_.before) parts_.before = SplitEdge(parts_.guard, parts_.header);
     if (parts_.guard) empty_preheader();
     test_ = BasicBlock::Create(context_, "converged", &entry_, parts_.header);
     body_ = BasicBlock::Create(context_, "active", &entry_, parts_.header);

@@ -8,6 +8,7 @@
 //   threads
 //
 // Then the loop runs once for a simdgroup with a loop over lanes inside, which can be vectorised.
+// Rounds in which no lane has left get a copy of the code without the test.
 #pragma once
 
 #include "llvm/IR/Function.h"
