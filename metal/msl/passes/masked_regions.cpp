@@ -70,7 +70,6 @@ class MaskedRegions : public RegionEmitter {
       operations_.push_back(group);
       for (Region* region : group) numbers_[region] = next++;
     }
-    first_barrier_ = next;
     for (const auto& region : graph_.regions())
       if (region->kind == Region::Kind::kBarrier) numbers_[region.get()] = next++;
     done_ = next;
@@ -255,7 +254,7 @@ class MaskedRegions : public RegionEmitter {
   Slot& counter_slot_;
   std::map<const Region*, unsigned> numbers_;
   std::vector<std::vector<Region*>> operations_;
-  unsigned first_barrier_ = 0, done_ = 0;
+  unsigned done_ = 0;
   PHINode* simdgroup_ = nullptr;
   BasicBlock* choose_ = nullptr;
 };

@@ -90,8 +90,8 @@ Value* RegionValues::prologue_value(Value* value) {
   return made = copy;
 }
 
-// How many instructions computing a value again takes in region `where`; kTooMuch if it cannot be.
-int RegionValues::cost(const Value* value, Region* where, int depth) {
+// How many instructions computing a value again takes; kTooMuch if it cannot be.
+int RegionValues::cost(const Value* value, int depth) {
   if (in_prologue(value) || isa<Argument>(value) || isa<AllocaInst>(value)) return 0;
   if (slots_.count(value)) return 1;
   const auto& instruction = *cast<Instruction>(value);
@@ -100,7 +100,7 @@ int RegionValues::cost(const Value* value, Region* where, int depth) {
   int total = 1;
   for (const Value* operand : instruction.operands()) {
     if (isa<Function>(operand)) continue;
-    total += cost(operand, where, depth + 1);
+    total += cost(operand, depth + 1);
     if (total > kMaxCost) return uniform && depth > 0 ? 1 : kTooMuch;
   }
   return total;
@@ -184,7 +184,7 @@ Value* RegionValues::get(Scope& scope, Value* original) {
   if (auto* variable = dyn_cast<AllocaInst>(original)) return private_address(scope, *variable);
   auto* instruction = cast<Instruction>(original);
   Value* made = nullptr;
-  if (!slots_.count(original) && cost(original, scope.region, 0) <= kMaxCost)
+  if (!slots_.count(original) && cost(original, 0) <= kMaxCost)
     made = copy_here(scope, *instruction);
   else
     made = load_slot(scope, slot_for(original), original);

@@ -58,7 +58,7 @@ class RegionValues {
   bool made_inside(const Scope& scope, const llvm::Value* original) const;
   bool in_prologue(const llvm::Value* value);
   llvm::Value* prologue_value(llvm::Value* value);
-  int cost(const llvm::Value* value, Region* where, int depth);
+  int cost(const llvm::Value* value, int depth);
   llvm::Value* leaf(Scope& scope, llvm::Argument& argument);
   void keep_alive(llvm::AllocaInst& variable, Slot& slot);
   llvm::Value* private_address(Scope& scope, llvm::AllocaInst& variable);

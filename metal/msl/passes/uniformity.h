@@ -4,6 +4,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <vector>
 
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
