@@ -132,7 +132,13 @@ class Converger {
     for (Instruction& instruction : make_early_inc_range(*parts_.before)) {
       if (instruction.isTerminator() || isa<PHINode>(instruction)) continue;
       bool invariant = instruction.hasMetadata(LLVMContext::MD_invariant_load);
-      if (!instruction.mayReadOrWriteMemory() && isSafeToSpeculativelyExecute(&instruction))
+      // Whatever it needs must have moved before it.
+      bool ready = none_of(instruction.operands(), [&](Value* operand) {
+        auto* source = dyn_cast<Instruction>(operand);
+        return source && source->getParent() == parts_.before;
+      });
+      if (ready && !instruction.mayReadOrWriteMemory() &&
+          isSafeToSpeculativelyExecute(&instruction))
         instruction.moveBefore(parts_.guard->getTerminator());
       else if (invariant && all_of(instruction.users(), [&](User* user) { return in_body(user); }))
         instruction.moveBefore(&*parts_.header->getFirstInsertionPt());
