@@ -3,6 +3,7 @@
 // RUN-VECTOR: --emit ir -e strided
 // RUN-ROWS: --emit lowered -e rows
 // RUN-TOGETHER: --emit lowered -e together
+// RUN-PREPARED: --emit lowered -e prepared
 #include <metal_stdlib>
 using namespace metal;
 
@@ -50,5 +51,17 @@ kernel void together(device const float* x, device float* out, constant uint& n,
                      uint t [[thread_index_in_threadgroup]]) {
   float sum = 0;
   for (uint i = 0; i < n; ++i) sum += x[t + i * 32];
+  out[t] = simd_sum(sum);
+}
+
+// What is made ready behind the loop's test stays in order: a load that must not move before the
+// test, and a comparison that needs it.
+// PREPARED: {{^}}converged:
+// PREPARED: fcmp ogt float
+kernel void prepared(device const float* x, device const float* limit, device float* out,
+                     constant uint& n, uint t [[thread_index_in_threadgroup]],
+                     uint threads [[threads_per_threadgroup]]) {
+  float sum = 0;
+  for (uint i = t; i < n; i += threads) sum += limit[0] > float(t) ? x[i] : 1.0f;
   out[t] = simd_sum(sum);
 }
