@@ -314,13 +314,7 @@ Value* emit_lane_operation(IRBuilder<>& builder, const CallInst& call, ArrayRef<
     case MSL_OP_REDUCE: return reduce(builder, f, operands[0], active);
     case MSL_OP_SCAN_INCLUSIVE: return scan(builder, f, operands[0], active, true);
     case MSL_OP_SCAN_EXCLUSIVE: return scan(builder, f, operands[0], active, false);
-    case MSL_OP_MATRIX_FMA: {
-      // The calling convention may carry a lane's pair of floats as one double.
-      auto* floats = FixedVectorType::get(builder.getFloatTy(), 2 * MSL_SIMD_WIDTH);
-      SmallVector<Value*, 3> matrices;
-      for (Value* operand : operands) matrices.push_back(builder.CreateBitCast(operand, floats));
-      return builder.CreateBitCast(matrix_fma(builder, matrices, active), operands[0]->getType());
-    }
+    case MSL_OP_MATRIX_FMA: return matrix_fma(builder, operands, active);
     default: return nullptr;
   }
 }
