@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 #include "metal/msl/interface.h"
@@ -40,6 +41,10 @@ llvm::Function* create_threadgroup_function(const llvm::Function& entry, Kernel&
 // Tier 0: adds the function kernel.symbol, a loop over all threads of a threadgroup. `entry` is
 // inlined into it.
 void build_work_item_loop(llvm::Function& entry, Kernel& kernel);
+
+// Reads how many threads the threadgroup has in a dimension: 1 to MSL_MAX_THREADS, never changing.
+llvm::LoadInst* load_group_size(llvm::IRBuilder<>& builder, llvm::Value* threadgroup,
+                                unsigned dimension);
 
 // Makes an entry function for threadgroups of one shape: thread positions become functions of the
 // linear index, known sizes constants.

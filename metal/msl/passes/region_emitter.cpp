@@ -61,11 +61,7 @@ Value* RegionEmitter::count_threads(const Shape& shape) {
   Value* product = nullptr;
   unsigned dimensions = shape.kind == Shape::Kind::kFlat32 ? 1 : 3;
   for (unsigned i = 0; i < dimensions; ++i) {
-    Value* place =
-        builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), made_->getArg(1),
-                                           offsetof(MslThreadgroup, size) + i * sizeof(unsigned));
-    LoadInst* size = builder.CreateLoad(builder.getInt32Ty(), place);
-    size->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(entry_.getContext(), {}));
+    Value* size = load_group_size(builder, made_->getArg(kThreadgroup), i);
     Value* wide = builder.CreateZExt(size, builder.getInt64Ty());
     product = product ? builder.CreateMul(product, wide, "", true, true) : wide;
   }

@@ -33,6 +33,20 @@ std::vector<LoadInst*> size_loads(Function& entry, unsigned dimension) {
 
 }  // namespace
 
+LoadInst* load_group_size(IRBuilder<>& builder, Value* threadgroup, unsigned dimension) {
+  LLVMContext& context = builder.getContext();
+  Value* place = builder.CreateConstInBoundsGEP1_64(
+      builder.getInt8Ty(), threadgroup,
+      offsetof(MslThreadgroup, size) + dimension * sizeof(unsigned));
+  LoadInst* load = builder.CreateLoad(builder.getInt32Ty(), place);
+  load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(context, {}));
+  load->setMetadata(
+      LLVMContext::MD_range,
+      MDNode::get(context, {ConstantAsMetadata::get(builder.getInt32(1)),
+                            ConstantAsMetadata::get(builder.getInt32(MSL_MAX_THREADS + 1))}));
+  return load;
+}
+
 void fix_shape(Function& entry, const Shape& shape) {
   IRBuilder<> builder(&*entry.getEntryBlock().getFirstInsertionPt());
   Value* size[3];
@@ -41,12 +55,7 @@ void fix_shape(Function& entry, const Shape& shape) {
     if (shape.kind == Shape::Kind::kExact || (shape.kind == Shape::Kind::kFlat32 && i > 0)) {
       size[i] = builder.getInt32(shape.kind == Shape::Kind::kExact ? shape.size[i] : 1);
     } else {
-      Value* place =
-          builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), entry.getArg(kThreadgroup),
-                                             offsetof(MslThreadgroup, size) + i * sizeof(unsigned));
-      LoadInst* load = builder.CreateLoad(builder.getInt32Ty(), place);
-      load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(entry.getContext(), {}));
-      size[i] = load;
+      size[i] = load_group_size(builder, entry.getArg(kThreadgroup), i);
     }
     for (LoadInst* load : loads) {
       load->replaceAllUsesWith(size[i]);

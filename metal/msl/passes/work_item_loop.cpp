@@ -114,21 +114,9 @@ void build_work_item_loop(Function& entry, Kernel& kernel) {
   IRBuilder<> builder(BasicBlock::Create(context, "entry", loop_function));
   Value* dispatch = loop_function->getArg(0);
   Value* threadgroup = loop_function->getArg(1);
-  auto size = [&](unsigned dimension) {
-    Value* address = builder.CreateConstInBoundsGEP1_64(
-        builder.getInt8Ty(), threadgroup,
-        offsetof(MslThreadgroup, size) + dimension * sizeof(unsigned));
-    LoadInst* load = builder.CreateLoad(builder.getInt32Ty(), address);
-    load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(context, {}));
-    load->setMetadata(
-        LLVMContext::MD_range,
-        MDNode::get(context, {ConstantAsMetadata::get(builder.getInt32(1)),
-                              ConstantAsMetadata::get(builder.getInt32(MSL_MAX_THREADS + 1))}));
-    return load;
-  };
-  Value* sx = size(0);
-  Value* sy = size(1);
-  Value* sz = size(2);
+  Value* sx = load_group_size(builder, threadgroup, 0);
+  Value* sy = load_group_size(builder, threadgroup, 1);
+  Value* sz = load_group_size(builder, threadgroup, 2);
   Loop z = open_loop(builder, *loop_function, "z");
   Loop y = open_loop(builder, *loop_function, "y");
   Loop x = open_loop(builder, *loop_function, "x");
