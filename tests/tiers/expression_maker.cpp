@@ -181,7 +181,8 @@ std::string ExpressionMaker::operation(Type type, int depth) {
     case 12: return Text{"simd_prefix_exclusive_", random_.pick({"sum(", "product("}), value, ")"};
     case 13: return Text{random_.pick({"simd_and(", "simd_or(", "simd_xor("}), value, ")"};
     case 14: return Text{name_of(type), "(ulong(simd_ballot(", condition(Level::kLane), ")))"};
-    default: return Text{name_of(type), "(ulong(simd_active_threads_mask()))"};
+    // Without the "0 |", `(int(ulong(f())))` would be the name of a type.
+    default: return Text{name_of(type), "(0 | ulong(simd_active_threads_mask()))"};
   }
 }
 

@@ -212,6 +212,7 @@ void Worker::run(const Batch& batch) {
     add(counts_.refused);
     std::printf("=== FAILURE: batch %llu: %s\n", static_cast<unsigned long long>(batch.number),
                 library.error().to_string().c_str());
+    std::fflush(stdout);  // the process ends without
     return;
   }
   Results expected;
