@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "metal/msl/module.h"
 #include "metal/rt/validation.h"
+#include "mlxn/base/log.h"
+#include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::rt {
@@ -76,6 +80,22 @@ bool names(const msl::ConstantValue& value, const msl::FunctionConstant& constan
   return value.name.empty() ? value.index == constant.index : value.name == constant.name;
 }
 
+// Setting save_msl: a file that compiles on its own, named after its content. A folder that cannot
+// be written to gives a warning and no error.
+void save(const LibraryText& text, const CacheKey& key) {
+  namespace fs = std::filesystem;
+  const fs::path folder = setting_string(Setting::kSaveMsl);
+  if (folder.empty()) return;
+  std::error_code ignored;  // the stream tells
+  fs::create_directories(folder, ignored);
+  const fs::path path = folder / (key.digest.to_hex() + ".metal");
+  std::ofstream out(path, std::ios::binary);
+  for (const msl::Macro& macro : text.options.macros)
+    out << "#define " << macro.name << " " << macro.value << "\n";
+  out << text.source << "\n";
+  if (!out.flush()) log(LogLevel::kWarning, str("save_msl: cannot write '", path.string(), "'"));
+}
+
 }  // namespace
 
 Result<Ref<LibraryObject>> LibraryObject::create(DeviceObject* device, std::string source,
@@ -88,6 +108,7 @@ Result<Ref<LibraryObject>> LibraryObject::create(DeviceObject* device, std::stri
     return library;
   }
   library->key_ = library_key(library->text->source, options);
+  save(*library->text, library->key_);
   MLXN_ASSIGN(library->info,
               device->cache().library_info(library->key_, [&]() -> Result<msl::LibraryInfo> {
                 MLXN_ASSIGN(const msl::Library* compiled, library->compiled());

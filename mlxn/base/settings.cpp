@@ -30,6 +30,8 @@ constexpr SettingInfo kTable[] = {
      "folder of compiled kernels; empty: $XDG_CACHE_HOME/mlxn or ~/.cache/mlxn"},
     {Setting::kCacheMaxBytes, "cache_max_bytes", SettingType::kBytes, "1G",
      "bound on the size of that folder"},
+    {Setting::kSaveMsl, "save_msl", SettingType::kString, "",
+     "folder that gets a copy of the MSL text of every library made from source; empty: none"},
     {Setting::kExecutor, "executor", SettingType::kString, "",
      "executor behind the default Metal device: cpu, null; empty: the best there is"},
     {Setting::kCpuWorkers, "cpu_workers", SettingType::kInt, "0",

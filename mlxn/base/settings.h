@@ -19,6 +19,7 @@ enum class Setting {
   kCache,
   kCacheDir,
   kCacheMaxBytes,
+  kSaveMsl,
   kExecutor,
   kCpuWorkers,
   kCpuTarget,

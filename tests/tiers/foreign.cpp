@@ -84,12 +84,8 @@ class EntryRunner {
 
   void run() {
     const msl::Kernel* kernel = codes_[0].find(name_);
-    for (const Filling& filling : kFillings) {
-      for (uint32_t size : kSizes) {
-        const Launch launch = launch_of(size, filling);
-        if (legal(*kernel, launch)) run_case(*kernel, filling, launch);
-      }
-    }
+    for (const Filling& filling : kFillings) run_sizes(*kernel, filling);
+    if (report_.no_effect != 0 && report_.identical == 0) run_sizes(*kernel, kLastFilling);
     const bool required = kernel->required_threads[0] != 0;
     if (required) {
       Launch launch;
@@ -108,6 +104,13 @@ class EntryRunner {
   }
 
  private:
+  void run_sizes(const msl::Kernel& kernel, const Filling& filling) {
+    for (uint32_t size : kSizes) {
+      const Launch launch = launch_of(size, filling);
+      if (legal(kernel, launch)) run_case(kernel, filling, launch);
+    }
+  }
+
   void run_case(const msl::Kernel& kernel, const Filling& filling, const Launch& launch) {
     Shared<CaseState> state;
     const ChildEnd end = run_in_child(

@@ -13,6 +13,7 @@
 namespace mlxn::tiers {
 namespace {
 
+constexpr uint64_t kLeadingSizes = 32;  // bytes
 constexpr uint64_t kGuardBefore = uint64_t{8} << 30, kGuardAfter = uint64_t{36} << 30;
 
 // Numbers of MTL::DataType: a scalar type begins a run with its vectors of 2, 3 and 4.
@@ -58,7 +59,9 @@ class Filler {
   // One component. `is_size`: a parameter, which may be a size or a stride; else data.
   void component(std::byte* place, const Element& element, bool is_size) {
     const uint32_t whole = is_size ? size() : random_.below(4);
-    const float real = is_size ? 0.25f + std::fabs(random_.unit()) : random_.unit();
+    const float real = !is_size              ? random_.unit()
+                       : filling_.real_sizes ? static_cast<float>(whole)
+                                             : 0.25f + std::fabs(random_.unit());
     switch (element.scalar) {
       case Scalar::kFloat: return put(place, real);
       case Scalar::kHalf: return put(place, static_cast<_Float16>(real));
@@ -153,6 +156,8 @@ ForeignArguments::ForeignArguments(const msl::Kernel& kernel, const Filling& fil
     const std::span<std::byte> bytes = buffer.memory->bytes();
     filler.fill(bytes, argument.members.empty() ? argument.type : 0, is_size);
     if (!argument.members.empty()) filler.fill_structs(bytes, argument, is_size);
+    if (filling.real_sizes && !buffer.writable && argument.members.empty())
+      filler.fill(bytes.first(kLeadingSizes), argument.type, true);
     if (buffer.writable) buffer.original.assign(bytes.begin(), bytes.end());
     buffers_.push_back(std::move(buffer));
   }

@@ -20,9 +20,11 @@ struct Filling {
   uint32_t number = 0;     // which one: part of the seed
   uint32_t smallest = 64;  // sizes: smallest … largest
   uint32_t largest = 64;
+  bool real_sizes = false;  // floating-point parameters and what read-only buffers begin with too
 };
-// The fillings tried for each kernel.
+// The fillings tried for each kernel, and the one for kernels that write nothing with those.
 inline constexpr Filling kFillings[] = {{0, 64, 64}, {1, 1, 8}};
+inline constexpr Filling kLastFilling = {2, 256, 256, true};
 
 // Readable and writable bytes with tens of gigabytes of forbidden addresses around them, so that a
 // wrong 32-bit index faults instead of hitting something else.

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "api_test.h"
+#include "mlxn/base/settings.h"
 
 namespace mlxn_test {
 namespace {
@@ -384,6 +385,37 @@ TEST_F(LibraryTest, CacheAnswersTheSecondTime) {
   EXPECT_EQ(after.misses, before.misses);
   EXPECT_EQ(after.memory_hits, before.memory_hits + 2);
   EXPECT_EQ(run(second.get()), 17);
+}
+
+TEST_F(LibraryTest, SettingSavesTheTextOfLibraries) {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("mlxn_save_msl_" + std::to_string(reinterpret_cast<uintptr_t>(this)));
+  std::filesystem::remove_all(folder);
+  auto options = TransferPtr(MTL::CompileOptions::alloc()->init());
+  options->setPreprocessorMacros(NS::Dictionary::dictionary(string("23"), string("VALUE")));
+  NS::Error* error = nullptr;
+  {
+    mlxn::ScopedSetting setting(mlxn::Setting::kSaveMsl, folder.string());
+    for (int i = 0; i < 2; ++i) {
+      auto lib = TransferPtr(
+          device->newLibrary(string("kernel void k(device int* x [[buffer(0)]]) { *x = VALUE; }"),
+                             options.get(), &error));
+      ASSERT_TRUE(lib) << text(error);
+    }
+  }
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files.push_back(entry.path().string());
+  ASSERT_EQ(files.size(), 1u);
+  auto saved = TransferPtr(device->newLibrary(string(files[0]), &error));
+  ASSERT_TRUE(saved) << text(error);
+  auto function = TransferPtr(saved->newFunction(string("k")));
+  auto state = TransferPtr(device->newComputePipelineState(function.get(), &error));
+  EXPECT_EQ(run(state.get()), 23);
+  std::filesystem::remove_all(folder);
+
+  mlxn::ScopedSetting nowhere(mlxn::Setting::kSaveMsl, "/proc/no/such/folder");
+  EXPECT_TRUE(library("kernel void k() {}"));
 }
 
 TEST_F(LibraryTest, IndirectCommandBuffersAreRefused) {
