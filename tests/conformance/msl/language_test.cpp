@@ -155,8 +155,8 @@ KernelTable& table() {
           {"address_space_template",
            "template <typename P> uint load(P p) { return p[0]; }\n"
            "kernel void address_space_template(" ARGS
-           ") { threadgroup uint s[64]; s[i] = 4; thread uint t = 5; out[i] = load(u + i) + load(s "
-           "+ i) + load(&t); }",
+           ") { threadgroup uint s[64]; s[i % 64] = 4; thread uint t = 5; out[i] = load(u + i) + "
+           "load(s + i % 64) + load(&t); }",
            64, [](size_t i) { return in(i) + 9; }},
           {"references",
            "void bump(thread uint& x, device uint& y) { x += 1; y = x; }\n"

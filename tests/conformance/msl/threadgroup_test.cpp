@@ -108,16 +108,16 @@ KernelTable& table() {
        64, [](size_t i) { return reversed(64, 64)(i) + 63; },
        with_memory(groups(64, 64), {256, 256})},
       {"static_and_dynamic",
-       "kernel void static_and_dynamic(" ARGS
-       ", threadgroup uchar* raw [[threadgroup(0)]]) { threadgroup uint s[64]; threadgroup uint* d "
+       "kernel void static_and_dynamic(" ARGS ", threadgroup uchar* raw [[threadgroup(0)]]) { "
+                                              "threadgroup uint s[1024]; threadgroup uint* d "
        "= (threadgroup uint*)raw;"
-       " s[l] = 1; d[l] = u[i]; " BARRIER "out[i] = d[63 - l] + s[l]; }",
+       " s[l] = 1; d[l] = u[i]; " BARRIER "out[i] = d[n - 1 - l] + s[l]; }",
        64, [](size_t i) { return reversed(64, 64)(i) + 1; }, with_memory(groups(64, 64), {256})},
       {"several_static_arrays",
-       "kernel void several_static_arrays(" ARGS
-       ") { threadgroup uint a[64]; threadgroup half b[64]; threadgroup float4 c[64]; a[l] = l; "
+       "kernel void several_static_arrays(" ARGS ") { threadgroup uint a[1024]; threadgroup half "
+                                                 "b[1024]; threadgroup float4 c[1024]; a[l] = l; "
        "b[l] = half(l); c[l] = float4(l); " BARRIER
-       "uint m = 63 - l; out[i] = a[m] + uint(b[m]) + uint(c[m].w); }",
+       "uint m = n - 1 - l; out[i] = a[m] + uint(b[m]) + uint(c[m].w); }",
        64, [](size_t i) { return 3.0 * double(63 - i); }},
       {"static_2d_array",
        "kernel void static_2d_array(device uint* out [[buffer(0)]], uint2 p "
@@ -148,12 +148,12 @@ KernelTable& table() {
        64, reversed(64, 64)},
       {"simdgroup_barrier_orders_lanes",
        "kernel void simdgroup_barrier_orders_lanes(" ARGS
-       ") { threadgroup uint s[64]; s[l] = u[i]; simdgroup_barrier(mem_flags::mem_threadgroup); "
+       ") { threadgroup uint s[1024]; s[l] = u[i]; simdgroup_barrier(mem_flags::mem_threadgroup); "
        "out[i] = s[l ^ 1]; }",
        64, [](size_t i) { return double(uint_input(i ^ 1)); }},
       {"combined_flags",
        "kernel void combined_flags(" ARGS
-       ") { threadgroup uint s[64]; s[l] = u[i]; threadgroup_barrier(mem_flags::mem_device | "
+       ") { threadgroup uint s[1024]; s[l] = u[i]; threadgroup_barrier(mem_flags::mem_device | "
        "mem_flags::mem_threadgroup); out[i] = s[n - 1 - l]; }",
        64, reversed(64, 64)},
       {"memory_is_private_to_group",
