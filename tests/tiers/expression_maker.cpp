@@ -76,8 +76,8 @@ std::string ExpressionMaker::integer(Type type, int depth) {
       if (scope_.of(Type::kFloat).empty()) break;
       return Text{
           cast, "(", random_.pick(scope_.of(Type::kFloat)), " + ", make(Type::kFloat, depth), ")"};
-    case 11:
-      return Text{cast, "(", make(random_.pick({Type::kInt, Type::kUint, Type::kLong}), depth),
+    case 11:  // "+": `(int(int(x)))` would be the name of a type
+      return Text{cast, "(+", make(random_.pick({Type::kInt, Type::kUint, Type::kLong}), depth),
                   ")"};
     case 12:
       if (type != Type::kLong) return Text{cast, "(popcount(", make(Type::kUint, depth), "))"};
@@ -181,8 +181,7 @@ std::string ExpressionMaker::operation(Type type, int depth) {
     case 12: return Text{"simd_prefix_exclusive_", random_.pick({"sum(", "product("}), value, ")"};
     case 13: return Text{random_.pick({"simd_and(", "simd_or(", "simd_xor("}), value, ")"};
     case 14: return Text{name_of(type), "(ulong(simd_ballot(", condition(Level::kLane), ")))"};
-    // Without the "0 |", `(int(ulong(f())))` would be the name of a type.
-    default: return Text{name_of(type), "(0 | ulong(simd_active_threads_mask()))"};
+    default: return Text{name_of(type), "(+ulong(simd_active_threads_mask()))"};
   }
 }
 

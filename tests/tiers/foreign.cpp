@@ -235,36 +235,40 @@ class BatchRunner {
   }
 
  private:
-  bool compile(const std::vector<std::string>& names, const Way& way, std::vector<Code>& codes) {
-    std::map<std::string, msl::ConstantValue> constants;
+  std::vector<msl::ConstantValue> constants() const {
+    std::map<std::string, msl::ConstantValue> by_name;
     for (const msl::FunctionInfo& function : work_.functions) {
-      for (const msl::ConstantValue& value : constant_values(function))
-        constants[value.name] = value;
+      for (const msl::ConstantValue& value : constant_values(function)) by_name[value.name] = value;
     }
     std::vector<msl::ConstantValue> values;
-    for (const auto& [name, value] : constants) values.push_back(value);
-    auto image = machine_.compile(*work_.library, names, way, values);
-    if (!image) {
-      for (size_t i = 0; i < names.size(); ++i) {
-        set_text(reports_[i].detail, sizeof(reports_[i].detail), image.error().to_string());
-        reports_[i].outcome = Outcome::kNotCompiled;
-      }
-      return false;
+    for (const auto& [name, value] : by_name) values.push_back(value);
+    return values;
+  }
+
+  bool refuse(const Error& error) {
+    for (size_t i = 0; i < work_.functions.size(); ++i) {
+      set_text(reports_[i].detail, sizeof(reports_[i].detail), error.to_string());
+      reports_[i].outcome = Outcome::kNotCompiled;
     }
+    return false;
+  }
+
+  bool compile(const std::vector<std::string>& names, const Way& way, std::vector<Code>& codes) {
+    auto image = machine_.compile(*work_.library, names, way, constants());
+    if (!image) return refuse(image.error());
     codes.push_back({way, std::move(*image)});
     return true;
   }
 
   bool run_together(const std::vector<std::string>& names) {
+    if (options_.tiers_only) return look_at_tiers(names);
     const msl::Shape any{msl::Shape::Kind::kAny, {0, 0, 0}}, flat;
     std::vector<Code> chosen, codes;
     if (!compile(names, {-1, flat}, chosen)) return false;
     for (size_t i = 0; i < names.size(); ++i) {
       const msl::Kernel* kernel = chosen[0].find(names[i]);
       reports_[i].tier = kernel ? static_cast<int>(kernel->tier) : -1;
-      if (options_.tiers_only && reports_[i].tier == kOracleTier) explain(names[i], reports_[i]);
     }
-    if (options_.tiers_only) return true;
     if (!compile(names, {kOracleTier, any}, codes)) return false;
     for (const msl::Shape& shape : {flat, any}) {
       for (int tier : {1, 2}) {
@@ -294,20 +298,25 @@ class BatchRunner {
     EntryRunner(codes, name, report).run();
   }
 
-  // Why the compiler chose the last tier.
-  void explain(const std::string& name, EntryReport& report) {
+  // The compiler's choice without its code, and the reason where it is the last tier.
+  bool look_at_tiers(const std::vector<std::string>& names) {
     msl::CompileRequest request;
-    request.entry_points = {name};
+    request.entry_points = names;
     request.target = machine_.target();
     request.emit = msl::Emit::kExplanation;
-    for (const msl::FunctionInfo& function : work_.functions) {
-      if (function.name == name) request.constants = constant_values(function);
-    }
+    request.constants = constants();
     auto image = work_.library->compile(request);
-    std::string text =
-        image ? std::string(image->code.begin(), image->code.end()) : image.error().to_string();
-    std::ranges::replace(text, '\n', ' ');
-    set_text(report.detail, sizeof(report.detail), text);
+    if (!image) return refuse(image.error());
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto kernel = std::ranges::find(image->kernels, names[i], &msl::Kernel::name);
+      reports_[i].tier = kernel == image->kernels.end() ? -1 : static_cast<int>(kernel->tier);
+      if (reports_[i].tier != kOracleTier) continue;
+      if (names.size() > 1) return false;  // each on its own
+      std::string text(image->code.begin(), image->code.end());
+      std::ranges::replace(text, '\n', ' ');
+      set_text(reports_[i].detail, sizeof(reports_[i].detail), text);
+    }
+    return true;
   }
 
   const ForeignOptions& options_;

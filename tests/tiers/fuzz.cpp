@@ -269,7 +269,12 @@ class Team {
           Worker own(options_, machine_, compiler_, *counts_, state(worker));
           for (uint64_t b = first; b < batches_; b += options_.jobs) {
             alarm(kBatchSeconds);
-            own.run(make_batch(options_.seed, b));
+            Batch batch = make_batch(options_.seed, b);
+            if (options_.program_seed != 0) {
+              std::erase_if(batch.programs,
+                            [&](const Program& p) { return p.seed != options_.program_seed; });
+            }
+            if (!batch.programs.empty()) own.run(batch);
           }
           return 0;
         },

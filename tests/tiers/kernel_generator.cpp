@@ -253,11 +253,16 @@ Node Generator::assignment(const Place& place) {
 
 Node Generator::memory_access(const Place& place) {
   const uint32_t kind = random_.below(10);
-  if (kind < 2) {
-    return Node::line(
-        Text{"out[gid * 8u + 7u] = ", maker_.make(Type::kUint), " + out[gid * 8u + 5u];"});
+  if (kind < 3) {  // the thread's own words, in places the compiler knows and in others
+    auto place = [&] {
+      return random_.percent(50)
+                 ? Text{"out[gid * 8u + ", 4 + random_.below(4), "u]"}
+                 : Text{"out[gid * 8u + 4u + (", maker_.make(Type::kUint, 1), " & 3u)]"};
+    };
+    const std::string written = place(), read = place();
+    return Node::line(Text{written, " = ", maker_.make(Type::kUint), " + ", read, ";"});
   }
-  if (kind < 4) {
+  if (kind < 5) {
     const uint32_t slot = random_.below(kCounters);  // each slot knows one operation
     const char* operations[] = {"add", "or", "xor", "and", "max", "min"};
     return Node::line(Text{"atomic_fetch_", operations[slot % 6], "_explicit(acc + ", slot, ", ",

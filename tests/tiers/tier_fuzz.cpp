@@ -13,6 +13,8 @@ int main(int argc, char** argv) {
   app.add_option("-j,--jobs", options.jobs, "processes (default 1)")->check(CLI::Range(1, 256));
   app.add_option("--highest-tier", options.highest_tier, "compare up to this one (default 2)")
       ->check(CLI::Range(0, 2));
+  app.add_option("--program-seed", options.program_seed,
+                 "only this one of them, as a failure's report names it");
   app.add_flag("--no-shrink", keep_size, "print failing programs as they are");
   app.add_flag("--progress", options.progress, "tell how far it is, every 10 seconds");
   app.add_flag("--print", print_only, "print the first batch instead of running it");

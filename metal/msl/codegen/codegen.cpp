@@ -25,6 +25,7 @@
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LowerSwitch.h"
 #include "metal/msl/passes/bfloat.h"
+#include "metal/msl/passes/keep_order.h"
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/trim_loops.h"
 #include "metal/msl/passes/unroll.h"
@@ -138,6 +139,7 @@ void prepare_loops(FunctionPassManager& passes) {
   loops.addPass(LoopDeletionPass());
   passes.addPass(createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
   passes.addPass(LowerSwitchPass());
+  passes.addPass(KeepOrder());
 }
 
 }  // namespace

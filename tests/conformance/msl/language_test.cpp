@@ -179,6 +179,22 @@ KernelTable& table() {
              const uint32_t k = uint_input(i) & 15;
              return double(k * k);
            }},
+          // Accesses of one thread that may be to the same place stay in order.
+          {"strided_loads_around_a_store",
+           "kernel void strided_loads_around_a_store(" ARGS
+           ", device uint* zeros [[buffer(3)]]) { device uint* own = zeros + i * 4; uint before = "
+           "own[0] + own[2]; own[u[i] & 3] = 77; uint after = own[1] + own[3]; out[i] = before * "
+           "1000 + after; }",
+           64, [](size_t i) { return uint_input(i) % 2 == 1 ? 77.0 : 0.0; }},
+          {"strided_stores_around_a_store",
+           "kernel void strided_stores_around_a_store(" ARGS
+           ") { device uint* own = out + i * 4; own[0] = 1; own[1] = 2; own[u[i] & 3] = 77; own[2] "
+           "= 3; own[3] = 4; }",
+           256,
+           [](size_t i) {
+             const bool last = i % 4 < 2 && uint_input(i / 4) % 4 == i % 4;
+             return last ? 77.0 : double(i % 4 + 1);
+           }},
           {"array_2d",
            "kernel void array_2d(" ARGS ") { uint a[4][4]; for (uint k = 0; k < 16; ++k) a[k / "
            "4][k % 4] = k; out[i] = a[i % 4][i / 4 % 4]; }",
