@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "mlxn/core/encoder.h"
+#include "mlxn/core/kernel_registry.h"
+
+namespace mlxn {
+
+struct AttentionParams {
+  const Buffer& queries;      // f32 [tokens, heads, dim]; dim at most 256, a multiple of 8
+  const Buffer& key_cache;    // f32 or f16 [sequences, kv_heads, capacity, dim], see kv_write.h;
+  const Buffer& value_cache;  // heads are a multiple of kv_heads and share them in order
+  const Buffer& positions;    // u32 [tokens]
+  const Buffer& sequences;    // u32 [tokens]
+  const Buffer& output;       // f32 [tokens, heads, dim]; may be the queries
+  float scale = 0;            // of the scores; 0: 1 / sqrt(dim)
+  uint32_t window = 0;        // a token sees this many keys, its own included; 0: all of them
+  float soft_cap = 0;         // scores become cap * tanh(score / cap); 0: no cap
+};
+
+// output = softmax(scale * q k^T) v for every token and head, over the keys of its sequence at its
+// own position and before; the cache must hold them, written by kv_write before. One token or many,
+// of any sequences. With more than `capacity` positions the last `capacity` are seen. Computed in
+// float with a running maximum, in an order that depends on the token's position alone: a token has
+// the same bits alone and among others. A token with a sequence that the cache does not have gives
+// zeros. kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
+Status attention(ComputeEncoder& encoder, KernelRegistry& registry, const AttentionParams& params);
+
+}  // namespace mlxn

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "mlxn/core/encoder.h"
+#include "mlxn/core/kernel_registry.h"
+
+namespace mlxn {
+
+struct EmbeddingParams {
+  const Buffer& table;   // [rows, dim] in a weight format: f32, f16, bf16 or blocks
+  const Buffer& ids;     // u32 [tokens]
+  const Buffer& output;  // f32 [tokens, dim]
+};
+
+// output[t] = table[ids[t]] as f32; also the way to pick rows of an f32 tensor. The ids are read
+// when the dispatch runs, so they may come from another dispatch: an id past the table gives a row
+// of zeros and touches nothing else. Ids that the host knows are checked by check_ids first.
+// kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
+Status embedding(ComputeEncoder& encoder, KernelRegistry& registry, const EmbeddingParams& params);
+
+// kOutOfRange for the first id that is not below `rows`.
+Status check_ids(std::span<const uint32_t> ids, uint64_t rows);
+
+}  // namespace mlxn

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "mlxn/core/encoder.h"
+#include "mlxn/core/kernel_registry.h"
+
+namespace mlxn {
+
+struct MatmulParams {
+  const Buffer& weights;  // [n, k] in a weight format: f32, f16, bf16 or blocks along k
+  const Buffer& input;    // f32 [..., k], m rows
+  const Buffer& output;   // f32 [..., n], m rows
+};
+
+// output[m][n] = sum over k of input[m][k] * weights[n][k], with float products and sums and
+// unrounded inputs. Up to kMatvecRows rows go through kernels in which a row has the same bits
+// whatever the other rows are; more rows go through tiles, whose sums have another order.
+// kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
+Status matmul(ComputeEncoder& encoder, KernelRegistry& registry, const MatmulParams& params);
+
+inline constexpr uint32_t kMatvecRows = 8;
+
+}  // namespace mlxn
