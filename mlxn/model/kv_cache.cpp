@@ -1,0 +1,31 @@
+#include "mlxn/model/kv_cache.h"
+
+#include "mlxn/base/strings.h"
+
+namespace mlxn::model {
+
+Result<KvCache> KvCache::create(const Device& device, const KvCacheShape& shape) {
+  if (shape.dtype != Dtype::kF16 && shape.dtype != Dtype::kF32) {
+    return Error(ErrorCode::kDtypeMismatch,
+                 str("a KV cache of ", to_string(shape.dtype), ", expected f16 or f32"));
+  }
+  KvCache cache;
+  cache.shape_ = shape;
+  const Shape sizes{shape.sequences, shape.kv_heads, shape.capacity, shape.head_dim};
+  for (auto* list : {&cache.keys_, &cache.values_}) {
+    for (uint32_t layer = 0; layer < shape.layers; ++layer) {
+      MLXN_ASSIGN(Buffer buffer, device.alloc(shape.dtype, sizes, StorageMode::kPrivate));
+      list->push_back(std::move(buffer));
+    }
+  }
+  return cache;
+}
+
+uint64_t KvCache::byte_len() const {
+  uint64_t total = 0;
+  for (const auto* list : {&keys_, &values_})
+    for (const Buffer& buffer : *list) total += buffer.byte_len();
+  return total;
+}
+
+}  // namespace mlxn::model

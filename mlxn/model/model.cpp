@@ -1,0 +1,30 @@
+#include "mlxn/model/model.h"
+
+#include "mlxn/base/strings.h"
+#include "mlxn/model/weights.h"
+#include "mlxn/ops/builtin_kernels.h"
+
+namespace mlxn::model {
+
+Result<std::shared_ptr<const Model>> Model::load(const Device& device, const std::string& path) {
+  if (!device.options().auto_barrier && !device.options().serial_dispatch) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "a device that leaves the order of dispatches to its caller, expected one with "
+                 "auto_barrier or serial_dispatch");
+  }
+  auto file = io::GgufFile::open(path);
+  if (!file) return std::move(file.error().add_context(path));
+  std::shared_ptr<Model> model(new Model(device));
+  model->file_ = std::make_shared<const io::GgufFile>(std::move(*file));
+  model->kernels_ = std::make_unique<KernelRegistry>();
+  add_builtin_kernels(*model->kernels_);
+  Weights weights(device, model->file_);
+  auto architecture = create_architecture(weights);
+  if (!architecture) return std::move(architecture.error().add_context(path));
+  model->architecture_ = std::move(*architecture);
+  model->mapped_ = weights.mapped_bytes();
+  model->copied_ = weights.copied_bytes();
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+}  // namespace mlxn::model

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mlxn/core/device.h"
+#include "mlxn/core/kernel_registry.h"
+#include "mlxn/io/gguf.h"
+#include "mlxn/model/architecture.h"
+
+namespace mlxn::model {
+
+// A model file on a device, ready to be evaluated. Immutable after load; may be shared.
+class Model {
+ public:
+  // Maps the file and finds its tensors; nothing is compiled or computed. The device must order
+  // dispatches by itself (RuntimeOptions::auto_barrier or serial_dispatch), else kInvalidArgument.
+  static Result<std::shared_ptr<const Model>> load(const Device& device, const std::string& path);
+
+  const Device& device() const { return device_; }
+  const io::GgufFile& file() const { return *file_; }
+  const io::Metadata& metadata() const { return file_->metadata(); }
+  const Architecture& architecture() const { return *architecture_; }
+  const ModelShape& shape() const { return architecture_->shape(); }
+  KernelRegistry& kernels() const { return *kernels_; }
+  uint64_t mapped_bytes() const { return mapped_; }  // of weights, used in place
+  uint64_t copied_bytes() const { return copied_; }
+
+ private:
+  explicit Model(Device device) : device_(std::move(device)) {}
+
+  Device device_;
+  std::shared_ptr<const io::GgufFile> file_;
+  std::unique_ptr<KernelRegistry> kernels_;
+  std::unique_ptr<Architecture> architecture_;
+  uint64_t mapped_ = 0, copied_ = 0;
+};
+
+}  // namespace mlxn::model

@@ -1,0 +1,35 @@
+// Tensors of a model file as buffers of a device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "mlxn/core/device.h"
+#include "mlxn/io/gguf.h"
+
+namespace mlxn::model {
+
+// Where memory is unified the file's own pages are the buffers and nothing is copied; elsewhere,
+// and for files that are not mapped, a tensor is uploaded when it is asked for. Not thread-safe.
+class Weights {
+ public:
+  Weights(Device device, std::shared_ptr<const io::GgufFile> file);
+
+  const io::Metadata& metadata() const { return file_->metadata(); }
+  bool has(std::string_view name) const { return file_->find(name) != nullptr; }
+
+  // A tensor of this shape, outermost dimension first. kCorruptData when it is missing or has
+  // another shape, kUnsupported when its type is one we cannot compute with.
+  Result<Buffer> tensor(std::string_view name, const Shape& shape);
+
+  uint64_t mapped_bytes() const { return mapped_; }  // of tensors asked for so far
+  uint64_t copied_bytes() const { return copied_; }
+
+ private:
+  Device device_;
+  std::shared_ptr<const io::GgufFile> file_;
+  uint64_t mapped_ = 0, copied_ = 0;
+};
+
+}  // namespace mlxn::model
