@@ -1,13 +1,19 @@
 #pragma once
 
+#include <cstdint>
+
 #include "mlxn/core/encoder.h"
 #include "mlxn/core/kernel_registry.h"
 
 namespace mlxn {
 
-// A KV cache is a pair of buffers [sequences, kv_heads, capacity, dim] of f32 or f16. The key of
-// position p lies in row p % capacity of its sequence: the cache holds the last `capacity`
-// positions.
+// Positions that lie together in a cache of keys; a capacity is a multiple of it.
+inline constexpr uint32_t kKvTile = 32;
+
+// A KV cache is a pair of buffers [sequences, kv_heads, capacity, dim] of f32 or f16. Position p
+// of a sequence lies in row p % capacity: the cache holds the last `capacity` positions. Within a
+// head of the keys each kKvTile rows are stored as columns, [capacity / kKvTile, dim, kKvTile], so
+// that element d of neighbouring positions is side by side; values lie in rows.
 struct KvWriteParams {
   const Buffer& keys;       // f32 [tokens, kv_heads, dim]
   const Buffer& values;     // f32, as the keys
@@ -18,9 +24,9 @@ struct KvWriteParams {
 };
 
 // Writes keys and values of new tokens into the cache, rounded once. No two tokens may go to the
-// same row; there may be at most `capacity` of them for each sequence, so at most sequences *
-// capacity. A token with a sequence that the cache does not have is left out. kDtypeMismatch,
-// kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
+// same row, so there are at most sequences * capacity of them. A token with a sequence that the
+// cache does not have is left out. kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument
+// for wrong arguments.
 Status kv_write(ComputeEncoder& encoder, KernelRegistry& registry, const KvWriteParams& params);
 
 }  // namespace mlxn
