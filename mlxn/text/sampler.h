@@ -58,7 +58,7 @@ class Sampler {
   Status load(std::span<const float> logits);
   void penalise();
   void keep_top_k();
-  void keep_top_p();
+  void keep_top_p(double total);
   void keep_min_p();
   int32_t draw();
   double next_uniform();
