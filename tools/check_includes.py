@@ -55,8 +55,8 @@ def owner(path, names):
     return max(fitting, key=len, default=None)
 
 
-def allowed(target, rule, path):
-    if target.startswith(rule + "/") and owner(target, RULES) == owner(path, RULES):
+def allowed(target, rule):
+    if target.startswith(rule + "/") and owner(target, RULES) == rule:
         return True
     return any(target == name or target.startswith(name + "/") for name in RULES[rule])
 
@@ -72,7 +72,8 @@ def resolve(path, quote, name):
 
 def problems_of(name):
     path = ROOT / name
-    rule = owner(name, RULES)
+    # Case tables lie beside their ops and belong to the harness.
+    rule = "mlxn/testing" if name.endswith("_cases.cpp") else owner(name, RULES)
     text = path.read_text(errors="replace")
     for match in INCLUDE.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
@@ -82,7 +83,7 @@ def problems_of(name):
         target = resolve(path, match[1], match[2])
         if target is None or rule is None:
             continue
-        if not allowed(target, rule, name):
+        if not allowed(target, rule):
             may = ", ".join(RULES[rule]) or "nothing else"
             yield f"{name}:{line}: includes {target}; {rule} may include {may}"
 

@@ -1,0 +1,30 @@
+#include "mlxn/ops/kv/kv_cache_check.h"
+
+#include "mlxn/base/strings.h"
+#include "mlxn/ops/common/validate.h"
+#include "mlxn/ops/kv/kv_write.h"
+
+namespace mlxn {
+
+Result<KvCacheSizes> check_kv_cache(std::string_view op, const Buffer& keys, const Buffer& values) {
+  MLXN_TRY(check_present(op, "key cache", keys));
+  const Shape& shape = keys.shape();
+  if (keys.dtype() != Dtype::kF32 && keys.dtype() != Dtype::kF16) {
+    return Error(ErrorCode::kDtypeMismatch,
+                 str(op, ": key cache is ", to_string(keys.dtype()), ", expected f32 or f16"));
+  }
+  if (shape.size() != 4 || shape[2] % kKvTile != 0) {
+    return Error(ErrorCode::kShapeMismatch,
+                 str(op, ": key cache has shape ", shape.to_string(),
+                     ", expected [sequences, heads, capacity, dim] with a capacity that is a ",
+                     "multiple of ", kKvTile));
+  }
+  MLXN_TRY(check_argument(values, ExpectedShape{op, "value cache", keys.dtype(), shape}));
+  uint32_t sizes[4];
+  for (size_t i = 0; i < 4; ++i) {
+    MLXN_ASSIGN(sizes[i], fits_32_bits(op, "elements of a cache's dimension", shape[i]));
+  }
+  return KvCacheSizes{sizes[0], sizes[1], sizes[2], sizes[3]};
+}
+
+}  // namespace mlxn

@@ -1,0 +1,22 @@
+// Shared by host and kernel.
+#pragma once
+
+#ifndef __METAL_VERSION__
+#include <cstdint>
+#endif
+
+#define MLXN_ROPE_MOST_PAIRS 256
+
+struct RopeArgs {
+  uint32_t heads, dim;
+  uint32_t pairs;  // that turn: half the rotary dimensions
+  uint32_t has_factors;
+};
+
+// Radians per position, as a float and what it lacks, so that angles are exact far out.
+struct RopeFrequency {
+  float high, low;
+};
+struct RopeFrequencies {
+  RopeFrequency of[MLXN_ROPE_MOST_PAIRS];
+};
