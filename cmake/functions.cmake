@@ -51,3 +51,11 @@ function(mlxn_folder_tests target)
     add_dependencies(sanitized_tests ${target})
   endif()
 endfunction()
+
+# mlxn_python_test(name script arguments...): a test in Python, with the packages of
+# tools/requirements.txt.
+set(MLXN_PYTHON_ENV ${PROJECT_BINARY_DIR}/python CACHE PATH "Virtual environment of the tests")
+function(mlxn_python_test name)
+  add_test(NAME ${name} COMMAND ${MLXN_PYTHON_ENV}/bin/python ${ARGN})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 FIXTURES_REQUIRED text_python)
+endfunction()
