@@ -97,7 +97,7 @@ TEST(Quant, ZerosStayZero) {
 }
 
 TEST(Quant, EqualValuesComeBack) {
-  for (float value : {1.0f, -3.5f, 1e-3f, 1000.0f}) {
+  for (float value : {1.0f, -3.5f, 0.05f, 1000.0f}) {
     const std::vector<float> values(256, value);
     for (Dtype dtype : block_formats()) {
       // A 4-bit float ends at 6, and the next power of two is 8.
