@@ -4,40 +4,53 @@
 #include "mlxn/ops/common/kernel.h"
 #include "mlxn/quant/dequantise.h"
 
-// A row of weights of a format: W is a plain float type or a block of mlxn/quant.
+// How weights of type W are read, which is a block of mlxn/quant or a plain float type.
 template <typename W>
-struct WeightRow {
-  device const W* blocks;
-
+struct Format {
   // Where row `index` of a tensor with rows of `dim` elements begins.
-  static WeightRow at(device const W* tensor, ulong index, uint dim) {
-    return {tensor + index * (dim / W::kElements)};
+  static device const W* row(device const W* tensor, ulong index, uint dim) {
+    return tensor + index * (dim / W::kElements);
   }
-  float operator[](uint i) const {
-    return mlxn::quant::dequantised(blocks[i / W::kElements], static_cast<int>(i % W::kElements));
+  static float element(device const W* row, uint i) {
+    return mlxn::quant::dequantised(row[i / W::kElements], static_cast<int>(i % W::kElements));
+  }
+  // 16 elements from element 16 * piece on; what lies past `dim` is zero.
+  static void unpack(device const W* row, uint piece, uint, threadgroup float* values) {
+    device const W& block = row[piece / W::kPieces];
+    const int part = static_cast<int>(piece % W::kPieces);
+    const mlxn::quant::Affine at = mlxn::quant::affine(block, part);
+    float own[16];  // all reads before all writes: they may become one of each
+    for (int j = 0; j < 16; ++j) {
+      own[j] = fma(at.scale, static_cast<float>(mlxn::quant::code(block, part, j)), at.offset);
+    }
+    for (int j = 0; j < 16; ++j) values[j] = own[j];
   }
 };
 
 template <typename T>
-struct PlainWeightRow {
-  device const T* elements;
-
-  static PlainWeightRow at(device const T* tensor, ulong index, uint dim) {
-    return {tensor + index * dim};
+struct PlainFormat {
+  static device const T* row(device const T* tensor, ulong index, uint dim) {
+    return tensor + index * dim;
   }
-  float operator[](uint i) const { return static_cast<float>(elements[i]); }
+  static float element(device const T* row, uint i) { return static_cast<float>(row[i]); }
+  static void unpack(device const T* row, uint piece, uint dim, threadgroup float* values) {
+    float own[16];
+    for (uint j = 0; j < 16; ++j) {
+      own[j] = 16 * piece + j < dim ? static_cast<float>(row[16 * piece + j]) : 0.0f;
+    }
+    for (uint j = 0; j < 16; ++j) values[j] = own[j];
+  }
 };
-
 template <>
-struct WeightRow<float> : PlainWeightRow<float> {};
+struct Format<float> : PlainFormat<float> {};
 template <>
-struct WeightRow<half> : PlainWeightRow<half> {};
+struct Format<half> : PlainFormat<half> {};
 template <>
-struct WeightRow<bfloat> : PlainWeightRow<bfloat> {};
+struct Format<bfloat> : PlainFormat<bfloat> {};
 
 // Calls entry(format, type) for each format. A kernel template over formats has its entry points
 // by #define MLXN_ENTRY(format, type) MLXN_KERNEL("name_" #format, name, type);
-#define MLXN_EACH_BLOCK_FORMAT(entry)       \
+#define MLXN_EACH_BLOCK_FORMAT(entry)      \
   entry(q4_0, mlxn::quant::BlockQ4_0);     \
   entry(q4_1, mlxn::quant::BlockQ4_1);     \
   entry(q5_0, mlxn::quant::BlockQ5_0);     \

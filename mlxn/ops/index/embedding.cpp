@@ -34,17 +34,15 @@ Status embedding(ComputeEncoder& encoder, KernelRegistry& registry, const Embedd
   MLXN_ASSIGN(const Sizes sizes, check(params));
   MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
   const EmbeddingArgs args = {sizes.rows, sizes.dim};
-  return encoder.dispatch({.pipeline = pipeline,
-                           .bindings = {{0, params.table},
-                                        {1, params.ids},
-                                        {2, params.output},
-                                        {3, as_bytes(args)}},
-                           .grid = {sizes.dim, sizes.tokens, 1},
-                           .threadgroup = {64, 1, 1},
-                           .kind = DispatchKind::kThreads,
-                           .declared = true,
-                           .reads = {&params.table, &params.ids},
-                           .writes = {&params.output}});
+  return encoder.dispatch(
+      {.pipeline = pipeline,
+       .bindings = {{0, params.table}, {1, params.ids}, {2, params.output}, {3, as_bytes(args)}},
+       .grid = {sizes.dim, sizes.tokens, 1},
+       .threadgroup = {64, 1, 1},
+       .kind = DispatchKind::kThreads,
+       .declared = true,
+       .reads = {&params.table, &params.ids},
+       .writes = {&params.output}});
 }
 
 Status check_ids(std::span<const uint32_t> ids, uint64_t rows) {

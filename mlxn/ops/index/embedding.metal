@@ -11,7 +11,7 @@ template <typename W>
                           uint2 position [[thread_position_in_grid]]) {
   const uint id = ids[position.y];
   float value = 0;
-  if (id < args.rows) value = WeightRow<W>::at(table, id, args.dim)[position.x];
+  if (id < args.rows) value = Format<W>::element(Format<W>::row(table, id, args.dim), position.x);
   output[static_cast<ulong>(position.y) * args.dim + position.x] = value;
 }
 

@@ -16,13 +16,11 @@ struct Sizes {
 };
 
 Result<Sizes> check(const KvWriteParams& params) {
-  MLXN_ASSIGN(const KvCacheSizes cache,
-              check_kv_cache(kOp, params.key_cache, params.value_cache));
+  MLXN_ASSIGN(const KvCacheSizes cache, check_kv_cache(kOp, params.key_cache, params.value_cache));
   MLXN_TRY(check_present(kOp, "keys", params.keys));
-  MLXN_ASSIGN(const uint32_t tokens,
-              fits_32_bits(kOp, "tokens", params.keys.shape().size() == 0
-                                              ? 0
-                                              : params.keys.shape()[0]));
+  MLXN_ASSIGN(
+      const uint32_t tokens,
+      fits_32_bits(kOp, "tokens", params.keys.shape().size() == 0 ? 0 : params.keys.shape()[0]));
   const Shape rows = {tokens, cache.heads, cache.dim};
   MLXN_TRY(check_argument(params.keys, ExpectedShape{kOp, "keys", Dtype::kF32, rows}));
   MLXN_TRY(check_argument(params.values, ExpectedShape{kOp, "values", Dtype::kF32, rows}));

@@ -17,8 +17,7 @@ template <typename T>
   const uint sequence = sequences[token], row = positions[token] % args.capacity;
   if (sequence >= args.sequences) return;
   const ulong from = (static_cast<ulong>(token) * args.heads + head) * args.dim + d;
-  const ulong tile =
-      kv_tile(sequence, head, row / kKvTile, args.heads, args.capacity, args.dim);
+  const ulong tile = kv_tile(sequence, head, row / kKvTile, args.heads, args.capacity, args.dim);
   const ulong in_tile = row % kKvTile;
   key_cache[tile + d * kKvTile + in_tile] = static_cast<T>(keys[from]);
   value_cache[tile + in_tile * args.dim + d] = static_cast<T>(values[from]);

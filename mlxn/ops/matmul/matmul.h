@@ -14,11 +14,11 @@ struct MatmulParams {
 };
 
 // output[m][n] = sum over k of input[m][k] * weights[n][k], with float products and sums and
-// unrounded inputs. Up to kMatvecRows rows go through kernels in which a row has the same bits
-// whatever the other rows are; more rows go through tiles, whose sums have another order.
+// unrounded inputs. A row has the same bits alone and among others.
 // kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
 Status matmul(ComputeEncoder& encoder, KernelRegistry& registry, const MatmulParams& params);
 
+// Up to this many rows a product reads every weight once.
 inline constexpr uint32_t kMatvecRows = 8;
 
 }  // namespace mlxn

@@ -38,20 +38,20 @@ Result<Sizes> check(const RopeParams& params) {
                                                 ", expected [tokens, heads, dim]"));
   }
   MLXN_TRY(check_argument(params.input, ExpectedShape{kOp, "input", Dtype::kF32, shape}));
-  MLXN_TRY(check_argument(params.output,
-                          {kOp, "output", Dtype::kF32, params.input.element_count()}));
+  MLXN_TRY(
+      check_argument(params.output, {kOp, "output", Dtype::kF32, params.input.element_count()}));
   MLXN_TRY(check_argument(params.positions, {kOp, "positions", Dtype::kU32, shape[0]}));
   MLXN_TRY(check_overlap(kOp, params.output, params.input, "input"));
   MLXN_TRY(check_apart(kOp, params.output, params.positions, "positions"));
   MLXN_TRY(check_numbers(params, shape[2]));
   const uint64_t pairs = (params.rotary_dims == 0 ? shape[2] : params.rotary_dims) / 2;
   if (pairs > MLXN_ROPE_MOST_PAIRS) {
-    return Error(ErrorCode::kOutOfRange, str(kOp, ": ", pairs, " pairs, expected at most ",
-                                             MLXN_ROPE_MOST_PAIRS));
+    return Error(ErrorCode::kOutOfRange,
+                 str(kOp, ": ", pairs, " pairs, expected at most ", MLXN_ROPE_MOST_PAIRS));
   }
   if (params.frequency_factors != nullptr) {
-    MLXN_TRY(check_argument(*params.frequency_factors,
-                            {kOp, "frequency factors", Dtype::kF32, pairs}));
+    MLXN_TRY(
+        check_argument(*params.frequency_factors, {kOp, "frequency factors", Dtype::kF32, pairs}));
     MLXN_TRY(check_apart(kOp, params.output, *params.frequency_factors, "frequency factors"));
   }
   MLXN_ASSIGN(const uint32_t tokens, fits_32_bits(kOp, "tokens", shape[0]));

@@ -32,8 +32,8 @@ struct Halves {
 
 template <typename Pairs>
 [[kernel]] void rope(device const float* input [[buffer(0)]],
-                     device const uint* positions [[buffer(1)]],
-                     device float* output [[buffer(2)]], device const float* factors [[buffer(3)]],
+                     device const uint* positions [[buffer(1)]], device float* output [[buffer(2)]],
+                     device const float* factors [[buffer(3)]],
                      constant RopeArgs& args [[buffer(4)]],
                      constant RopeFrequencies& frequencies [[buffer(5)]],
                      uint3 place [[thread_position_in_grid]]) {

@@ -1,0 +1,101 @@
+#include "mlxn/ops/attention/attention.h"
+
+#include <cmath>
+
+#include "mlxn/base/strings.h"
+#include "mlxn/ops/attention/attention_args.h"
+#include "mlxn/ops/common/validate.h"
+#include "mlxn/ops/kv/kv_cache_check.h"
+
+namespace mlxn {
+namespace {
+
+constexpr const char* kOp = "attention";
+constexpr uint32_t kHeadSizes[] = {64, 96, 128, 256};  // that kernels are made for
+
+struct Sizes {
+  uint32_t tokens, heads, most_dim;
+  KvCacheSizes cache;
+};
+
+Result<uint32_t> kernel_for(uint32_t dim) {
+  for (uint32_t most : kHeadSizes) {
+    if (dim <= most && dim % 8 == 0) return most;
+  }
+  return Error(ErrorCode::kUnsupported,
+               str(kOp, ": heads of ", dim, " elements, expected a multiple of 8 up to 256"));
+}
+
+Status check_numbers(const AttentionParams& params) {
+  if (std::isfinite(params.scale) && std::isfinite(params.soft_cap) && params.soft_cap >= 0) {
+    return {};
+  }
+  return Error(ErrorCode::kInvalidArgument,
+               str(kOp, ": scale ", params.scale, " and soft cap ", params.soft_cap,
+                   ", expected finite numbers, the second not negative"));
+}
+
+Result<Sizes> check(const AttentionParams& params) {
+  MLXN_ASSIGN(const KvCacheSizes cache, check_kv_cache(kOp, params.key_cache, params.value_cache));
+  MLXN_TRY(check_present(kOp, "queries", params.queries));
+  const Shape& shape = params.queries.shape();
+  if (shape.size() != 3 || shape[2] != cache.dim || shape[1] % cache.heads != 0) {
+    return Error(ErrorCode::kShapeMismatch,
+                 str(kOp, ": queries have shape ", shape.to_string(), ", expected [tokens, heads, ",
+                     cache.dim, "] with a multiple of ", cache.heads, " heads"));
+  }
+  MLXN_TRY(check_argument(params.queries, ExpectedShape{kOp, "queries", Dtype::kF32, shape}));
+  MLXN_TRY(check_argument(params.output, ExpectedShape{kOp, "output", Dtype::kF32, shape}));
+  MLXN_TRY(check_argument(params.positions, {kOp, "positions", Dtype::kU32, shape[0]}));
+  MLXN_TRY(check_argument(params.sequences, {kOp, "sequences", Dtype::kU32, shape[0]}));
+  MLXN_ASSIGN(const uint32_t tokens, fits_32_bits(kOp, "tokens", shape[0]));
+  MLXN_ASSIGN(const uint32_t heads, fits_32_bits(kOp, "heads", shape[1]));
+  MLXN_ASSIGN(const uint32_t most_dim, kernel_for(cache.dim));
+  MLXN_TRY(check_numbers(params));
+  return Sizes{tokens, heads, most_dim, cache};
+}
+
+Status check_memory(const AttentionParams& params) {
+  MLXN_TRY(check_overlap(kOp, params.output, params.queries, "queries"));
+  const std::pair<const Buffer*, const char*> inputs[] = {{&params.key_cache, "key cache"},
+                                                          {&params.value_cache, "value cache"},
+                                                          {&params.positions, "positions"},
+                                                          {&params.sequences, "sequences"}};
+  for (const auto& [input, name] : inputs) {
+    MLXN_TRY(check_apart(kOp, params.output, *input, name));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status attention(ComputeEncoder& encoder, KernelRegistry& registry, const AttentionParams& params) {
+  MLXN_ASSIGN(const Sizes sizes, check(params));
+  MLXN_TRY(check_memory(params));
+  const KvCacheSizes& cache = sizes.cache;
+  MLXN_ASSIGN(const std::string kernel,
+              float_kernel_name(str(kOp, "_", sizes.most_dim), params.key_cache.dtype()));
+  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  const float scale =
+      params.scale != 0 ? params.scale : 1 / std::sqrt(static_cast<float>(cache.dim));
+  const AttentionArgs args = {sizes.heads,    cache.dim,     cache.sequences, cache.heads,
+                              cache.capacity, params.window, scale,           params.soft_cap};
+  encoder.set_op_kind(OpKind::kSdpa);
+  return encoder.dispatch({.pipeline = pipeline,
+                           .bindings = {{0, params.queries},
+                                        {1, params.key_cache},
+                                        {2, params.value_cache},
+                                        {3, params.positions},
+                                        {4, params.sequences},
+                                        {5, params.output},
+                                        {6, as_bytes(args)}},
+                           .grid = {sizes.heads, sizes.tokens, 1},
+                           .threadgroup = {32, 1, 1},
+                           .kind = DispatchKind::kThreadgroups,
+                           .declared = true,
+                           .reads = {&params.queries, &params.key_cache, &params.value_cache,
+                                     &params.positions, &params.sequences},
+                           .writes = {&params.output}});
+}
+
+}  // namespace mlxn

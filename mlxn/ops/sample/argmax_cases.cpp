@@ -1,0 +1,75 @@
+#include <cmath>
+
+#include "mlxn/base/strings.h"
+#include "mlxn/ops/sample/argmax.h"
+#include "mlxn/testing/op_case.h"
+
+namespace mlxn::cases {
+namespace {
+
+using enum Dtype;
+
+void reference(Values& v) {
+  const size_t dim = v[0].size() / v[1].size();
+  for (size_t r = 0; r < v[1].size(); ++r) {
+    const double* row = v[0].data() + r * dim;
+    size_t best = 0;
+    for (size_t i = 0; i < dim; ++i) {
+      if (row[i] > row[best] || (std::isnan(row[best]) && !std::isnan(row[i]))) best = i;
+    }
+    v[1][r] = std::isnan(row[best]) ? 0 : double(best);
+  }
+}
+
+OpCase make_case(std::string shape, uint64_t rows, uint64_t dim, Fill fill, Use use = Use::kTest) {
+  return {
+      .variant = "f32",
+      .shape = std::move(shape),
+      .tensors = {{kF32, {rows, dim}, Role::kIn, std::move(fill)}, {kU32, {rows}, Role::kOut}},
+      .encode =
+          [](const Call& call) { return argmax(call.encoder, call.registry, call[0], call[1]); },
+      .reference = reference,
+      .flops = rows * dim,
+      .use = use};
+}
+
+OpCase random_case(uint64_t rows, uint64_t dim, Use use) {
+  return make_case(str(rows, "x", dim), rows, dim, uniform(-2, 2), use);
+}
+
+}  // namespace
+
+std::vector<OpCases> argmax_cases() {
+  OpCases out = {"argmax", "mlxn/ops/sample/argmax.h", "lowest index of the largest", {}, {}};
+  for (uint64_t dim : {1u, 2u, 31u, 32u, 33u, 255u, 256u, 257u, 1000u, 49152u}) {
+    out.cases.push_back(random_case(3, dim, Use::kTest));
+  }
+  out.cases.push_back(make_case("ties", 2, 1000, integers(0, 3)));
+  out.cases.push_back(make_case("all equal", 2, 1000, exactly({-1})));
+  out.cases.push_back(make_case("NaN among numbers", 3, 7, exactly({NAN, -5, NAN, 3, 3, NAN, -1})));
+  out.cases.push_back(make_case("NaN alone", 2, 300, exactly({NAN})));
+  out.cases.push_back(make_case("negative infinity alone", 2, 300, exactly({-INFINITY})));
+  out.cases.push_back(make_case("NaN, then negative infinity", 2, 2, exactly({NAN, -INFINITY})));
+  out.cases.push_back(make_case("infinities", 2, 4, exactly({1, INFINITY, INFINITY, NAN})));
+  out.cases.push_back(random_case(1, 49152, Use::kBench));
+  out.cases.push_back(random_case(1, 262144, Use::kBench));
+  out.wrong_calls = {
+      {"too few indices",
+       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+         MLXN_ASSIGN(const Buffer x, device.alloc(kF32, {2, 8}));
+         MLXN_ASSIGN(const Buffer y, device.alloc(kU32, {1}));
+         return argmax(encoder, registry, x, y);
+       },
+       ErrorCode::kShapeMismatch, "argmax: indices has 1 elements, shape [1], expected 2"},
+      {"input of another dtype",
+       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+         MLXN_ASSIGN(const Buffer x, device.alloc(kF16, {2, 8}));
+         MLXN_ASSIGN(const Buffer y, device.alloc(kU32, {2}));
+         return argmax(encoder, registry, x, y);
+       },
+       ErrorCode::kDtypeMismatch, "argmax: input is f16, expected f32"},
+  };
+  return {out};
+}
+
+}  // namespace mlxn::cases

@@ -1,0 +1,47 @@
+// Devices that op tests run on. Pipelines are kept for all tests of a device, and on disk.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <Metal/Metal.hpp>
+#include <mlxn/metal_extensions.hpp>
+#include <string>
+#include <vector>
+
+#include "mlxn/core/kernel_registry.h"
+#include "mlxn/ops/builtin_kernels.h"
+
+namespace mlxn::test {
+
+struct OpDevice {
+  OpDevice(std::string executor, uint32_t workers, uint64_t schedule_seed)
+      : name(executor + " " + std::to_string(workers)),
+        device(make(std::move(executor), workers, schedule_seed)) {
+    add_builtin_kernels(registry);
+  }
+
+  std::string name;
+  Device device;
+  KernelRegistry registry;
+
+ private:
+  static Device make(std::string executor, uint32_t workers, uint64_t schedule_seed) {
+    metal::DeviceOptions options;
+    options.executor = std::move(executor);
+    options.worker_count = workers;
+    options.schedule_seed = schedule_seed;
+    options.cache_folder = MLXN_TEST_CACHE;
+    NS::Error* error = nullptr;
+    auto metal_device = NS::TransferPtr(metal::create_device(options, &error));
+    EXPECT_TRUE(metal_device) << error->localizedDescription()->utf8String();
+    return *Device::wrap(metal_device.get(), RuntimeOptions{});
+  }
+};
+
+// Every executor with one worker, and with two that take threadgroups in any order.
+inline std::vector<OpDevice*> op_devices() {
+  static OpDevice one("cpu", 1, 0), two("cpu", 2, 99);
+  return {&one, &two};
+}
+
+}  // namespace mlxn::test
