@@ -15,5 +15,10 @@ inline constexpr int kWrongUse = 2;  // the command line is wrong
 using Run = std::function<int()>;
 void add_doctor(CLI::App& app, Run& run);
 void add_replay(CLI::App& app, Run& run);
+void add_run(CLI::App& app, Run& run);
+void add_bench(CLI::App& app, Run& run);
+void add_info(CLI::App& app, Run& run);
+void add_tokenize(CLI::App& app, Run& run);
+void add_perplexity(CLI::App& app, Run& run);
 
 }  // namespace mlxn::cli

@@ -12,15 +12,25 @@ namespace {
 
 int run(int argc, char** argv) {
   CLI::App app{
-      "mlxn: Metal compute on any machine.\n\n"
-      "  mlxn doctor          is everything in order here?\n"
-      "  mlxn replay FILE     run a frame capture again and compare"};
+      "mlxn: language models and Metal compute on any machine.\n\n"
+      "  mlxn run -m FILE PROMPT      answer a prompt; without one, chat\n"
+      "  mlxn bench -m FILE           how fast is a model here?\n"
+      "  mlxn info -m FILE            what is in a model file?\n"
+      "  mlxn tokenize -m FILE        text to tokens\n"
+      "  mlxn perplexity -m FILE -f TEXT\n"
+      "  mlxn doctor                  is everything in order here?\n"
+      "  mlxn replay FILE             run a frame capture again and compare"};
   app.footer(
       "Exit status: 0 all is well, 1 something is not, 2 wrong command line.\n"
       "Settings come from MLXN_* variables; `mlxn doctor` lists them.");
   app.set_version_flag("--version", "mlxn " MLXN_VERSION);
   app.require_subcommand(0, 1);  // at most one; none is told below, after unknown words
   Run chosen;
+  add_run(app, chosen);
+  add_bench(app, chosen);
+  add_info(app, chosen);
+  add_tokenize(app, chosen);
+  add_perplexity(app, chosen);
   add_doctor(app, chosen);
   add_replay(app, chosen);
   try {

@@ -186,9 +186,16 @@ Result<std::span<const float>> Evaluator::run(const Pass& pass) {
   if (options_.replay && tokens <= kMatvecRows) {
     MLXN_ASSIGN(const std::shared_ptr<ReplayPlan> recorded, plan(tokens, outputs));
     MLXN_TRY(encoder.replay(recorded));
+    stats_.dispatches += recorded->dispatch_count();
+    stats_.barriers += recorded->barrier_count();
   } else {
+    const Counters before = model_->device().counters();
     MLXN_TRY(encode(encoder, tokens, outputs));
+    const Counters encoded = model_->device().counters() - before;
+    stats_.dispatches += encoded.dispatches;
+    stats_.barriers += encoded.barriers;
   }
+  ++stats_.passes;
   MLXN_TRY(encoder.commit_and_wait_labeled(str("forward ", tokens)));
   MLXN_ASSIGN(const std::span<const float> logits, logits_.as_slice<float>());
   return logits.first(outputs * model_->shape().vocabulary);

@@ -29,6 +29,12 @@ struct SequenceToken {
   int32_t token;
 };
 
+// What passes have given the device so far.
+struct EvaluatorStats {
+  uint64_t passes = 0;  // each a command buffer
+  uint64_t dispatches = 0, barriers = 0;
+};
+
 // Sequences of tokens with their keys and values, and the passes that extend them. A failed call
 // leaves every sequence as it was. One user at a time.
 class Evaluator {
@@ -40,6 +46,7 @@ class Evaluator {
   const EvaluatorOptions& options() const { return options_; }  // with what 0 stood for
   uint64_t cache_bytes() const { return cache_.byte_len(); }
   uint64_t scratch_bytes() const;
+  const EvaluatorStats& stats() const { return stats_; }
   std::span<const int32_t> tokens(uint32_t sequence) const { return sequences_[sequence]; }
 
   // Appends at least one token, in passes of at most options().chunk, and gives the logits of the
@@ -82,6 +89,7 @@ class Evaluator {
   Buffer tokens_, positions_, slots_, outputs_, logits_;
   std::vector<std::vector<int32_t>> sequences_;
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<ReplayPlan>> plans_;
+  EvaluatorStats stats_;
 };
 
 }  // namespace mlxn::model

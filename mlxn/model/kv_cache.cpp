@@ -1,6 +1,8 @@
 #include "mlxn/model/kv_cache.h"
 
+#include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/kv/kv_write.h"
 
 namespace mlxn::model {
 
@@ -11,7 +13,8 @@ Result<KvCache> KvCache::create(const Device& device, const KvCacheShape& shape)
   }
   KvCache cache;
   cache.shape_ = shape;
-  const Shape sizes{shape.sequences, shape.kv_heads, shape.capacity, shape.head_dim};
+  MLXN_ASSIGN(cache.shape_.capacity, checked_align_up<uint64_t>(shape.capacity, kKvTile));
+  const Shape sizes{shape.sequences, shape.kv_heads, cache.shape_.capacity, shape.head_dim};
   for (auto* list : {&cache.keys_, &cache.values_}) {
     for (uint32_t layer = 0; layer < shape.layers; ++layer) {
       MLXN_ASSIGN(Buffer buffer, device.alloc(shape.dtype, sizes, StorageMode::kPrivate));

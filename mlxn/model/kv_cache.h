@@ -9,7 +9,7 @@ namespace mlxn::model {
 
 struct KvCacheShape {
   uint32_t layers = 0, sequences = 1, kv_heads = 0, head_dim = 0;
-  uint64_t capacity = 0;      // positions of each sequence
+  uint64_t capacity = 0;      // positions of each sequence; rounded up as the kernels need it
   Dtype dtype = Dtype::kF16;  // or f32
 };
 
