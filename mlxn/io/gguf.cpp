@@ -1,10 +1,9 @@
 #include "mlxn/io/gguf.h"
 
 #include <cstdio>
-#include <iterator>
+#include <memory>
 #include <utility>
 
-#include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/io/gguf_parse.h"
 
@@ -34,6 +33,20 @@ Status check_part(const Metadata& metadata, uint64_t part, uint64_t count) {
                      " (counted from 0)"));
 }
 
+struct OpenedPart {
+  std::shared_ptr<const MappedFile> file;
+  GgufContents contents;
+};
+
+Result<OpenedPart> open_part(const std::string& path, const GgufLimits& limits) {
+  MLXN_ASSIGN(auto mapped, MappedFile::open(path));
+  auto file = std::make_shared<const MappedFile>(std::move(mapped));
+  MLXN_ASSIGN(const auto bytes, file->bytes());
+  auto contents = parse_gguf(bytes, limits);
+  if (!contents) return std::move(contents.error().add_context(path));
+  return OpenedPart{std::move(file), std::move(contents).value()};
+}
+
 }  // namespace
 
 Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes, const GgufLimits& limits) {
@@ -41,95 +54,51 @@ Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes, const GgufLim
   GgufFile file;
   file.version_ = contents.version;
   file.metadata_ = std::move(contents.metadata);
-  file.tensors_ = std::move(contents.tensors);
-  file.parts_.push_back({nullptr, bytes});
-  MLXN_TRY(file.index_tensors());
-  return file;
-}
-
-Result<GgufFile> GgufFile::open_part(const std::string& path, const GgufLimits& limits) {
-  MLXN_ASSIGN(auto mapped, MappedFile::open(path));
-  auto shared = std::make_shared<const MappedFile>(std::move(mapped));
-  MLXN_ASSIGN(const auto bytes, shared->bytes());
-  auto file = parse(bytes, limits);
-  if (!file) return std::move(file.error().add_context(path));
-  file->parts_[0] = {std::move(shared), {}};
+  file.table_.add_part(nullptr, bytes, std::move(contents.tensors));
+  MLXN_TRY(file.table_.build_index());
   return file;
 }
 
 Result<GgufFile> GgufFile::open(const std::string& path, const GgufLimits& limits) {
-  MLXN_ASSIGN(GgufFile file, open_part(path, limits));
+  MLXN_ASSIGN(OpenedPart part, open_part(path, limits));
+  GgufFile file;
+  file.version_ = part.contents.version;
+  file.metadata_ = std::move(part.contents.metadata);
+  file.table_.add_part(std::move(part.file), {}, std::move(part.contents.tensors));
   auto count = file.metadata_.unsigned_integer("split.count", 1);
   if (!count) return std::move(count.error().add_context(path));
-  if (*count <= 1) return file;
-  if (auto opened = file.open_other_parts(*count, limits); !opened)
-    return std::move(opened.error().add_context(path));
+  Status status;
+  if (*count > 1) status = file.open_other_parts(path, *count, limits);
+  if (status) status = file.table_.build_index();
+  if (!status) return std::move(status.error().add_context(path));
   return file;
 }
 
-Status GgufFile::open_other_parts(uint64_t count, const GgufLimits& limits) {
+Status GgufFile::open_other_parts(const std::string& path, uint64_t count,
+                                  const GgufLimits& limits) {
   if (count > limits.parts || count > kMaxPartNumber)
     return corrupt(str("a model in ", count, " parts, expected at most ", limits.parts));
-  const std::string& path = parts_[0].file->path();
-  MLXN_ASSIGN(const uint64_t part, metadata_.unsigned_integer("split.no"));
-  const std::string suffix = part_suffix(part, count);
-  if (part >= count || !path.ends_with(suffix))
-    return corrupt(str("part ", part, " (from 0) of ", count, " does not fit the file's name"));
+  MLXN_ASSIGN(const uint64_t number, metadata_.unsigned_integer("split.no"));
+  const std::string suffix = part_suffix(number, count);
+  if (number >= count || !path.ends_with(suffix))
+    return corrupt(str("part ", number, " (from 0) of ", count, " does not fit the file's name"));
   const std::string stem = path.substr(0, path.size() - suffix.size());
-  if (part != 0)
+  if (number != 0)
     return Error(ErrorCode::kInvalidArgument,
-                 str("part ", part + 1, " of a split model, expected the first: ", stem,
+                 str("part ", number + 1, " of a split model, ", "expected the first: ", stem,
                      part_suffix(0, count)));
   for (uint64_t i = 1; i < count; ++i) {
-    MLXN_ASSIGN(GgufFile other, open_part(stem + part_suffix(i, count), limits));
-    if (auto fits = check_part(other.metadata_, i, count); !fits)
-      return std::move(fits.error().add_context(other.parts_[0].file->path()));
-    MLXN_TRY(append(std::move(other), limits));
+    MLXN_ASSIGN(OpenedPart part, open_part(stem + part_suffix(i, count), limits));
+    if (auto fits = check_part(part.contents.metadata, i, count); !fits)
+      return std::move(fits.error().add_context(part.file->path()));
+    if (part.contents.tensors.size() > limits.tensors - tensors().size())
+      return corrupt(str("more than ", limits.tensors, " tensors in all parts"));
+    table_.add_part(std::move(part.file), {}, std::move(part.contents.tensors));
   }
   MLXN_ASSIGN(const uint64_t expected,
-              metadata_.unsigned_integer("split.tensors.count", tensors_.size()));
-  if (expected != tensors_.size())
-    return corrupt(str(tensors_.size(), " tensors in ", count, " parts, expected ", expected));
-  return index_tensors();
-}
-
-Status GgufFile::append(GgufFile&& part, const GgufLimits& limits) {
-  if (part.tensors_.size() > limits.tensors - tensors_.size())
-    return corrupt(str("more than ", limits.tensors, " tensors in all parts"));
-  for (TensorInfo& info : part.tensors_) {
-    info.part = parts();
-    tensors_.push_back(std::move(info));
-  }
-  parts_.push_back(std::move(part.parts_[0]));
-  return {};
-}
-
-Status GgufFile::index_tensors() {
-  index_.clear();
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (!index_.emplace(tensors_[i].name, i).second)
-      return corrupt(str("tensor '", tensors_[i].name, "' is there twice"));
-  }
-  return {};
-}
-
-const TensorInfo* GgufFile::find(std::string_view name) const {
-  const auto found = index_.find(name);
-  return found == index_.end() ? nullptr : &tensors_[found->second];
-}
-
-Result<std::span<const std::byte>> GgufFile::data(const TensorInfo& tensor) const {
-  if (tensor.part >= parts_.size())
-    return Error(ErrorCode::kInvalidArgument, str("tensor '", tensor.name, "' of part ",
-                                                  tensor.part, ", there are ", parts_.size()));
-  if (tensor.bytes == 0)
-    return Error(ErrorCode::kUnsupported, str("tensor '", tensor.name, "' has type ", tensor.type,
-                                              " (", tensor.type_name, "), whose size is unknown"));
-  const Part& part = parts_[tensor.part];
-  if (part.file) return part.file->bytes(tensor.offset, tensor.bytes);
-  if (!span_fits(tensor.offset, tensor.bytes, part.memory.size()))
-    return Error(ErrorCode::kOutOfRange, str("tensor '", tensor.name, "' is not of this file"));
-  return part.memory.subspan(tensor.offset, tensor.bytes);
+              metadata_.unsigned_integer("split.tensors.count", tensors().size()));
+  if (expected == tensors().size()) return {};
+  return corrupt(str(tensors().size(), " tensors in ", count, " parts, expected ", expected));
 }
 
 }  // namespace mlxn::io

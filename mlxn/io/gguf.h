@@ -3,18 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "mlxn/base/dtype.h"
 #include "mlxn/base/result.h"
 #include "mlxn/io/mapped_file.h"
 #include "mlxn/io/metadata.h"
+#include "mlxn/io/tensor_table.h"
 
 namespace mlxn::io {
 
@@ -27,18 +24,6 @@ struct GgufLimits {
   uint32_t array_depth = 4;                        // 1: arrays of scalars
   uint64_t alignment = 1 << 20;
   uint32_t parts = 4096;
-};
-
-struct TensorInfo {
-  std::string name;
-  uint32_t type = 0;           // GGUF's number
-  std::string_view type_name;  // "q4_0", "unknown"
-  std::optional<Dtype> dtype;  // nothing: we cannot compute with it
-  std::vector<uint64_t> dims;  // dims[0] varies fastest; up to 4, none for a single value
-  uint64_t elements = 0;
-  uint64_t bytes = 0;   // 0 when the type is unknown
-  uint64_t offset = 0;  // of the first byte, from the start of the part
-  uint32_t part = 0;    // which file of a split model
 };
 
 // Metadata and tensors of one model. Everything was checked when open() or parse() returns: names
@@ -60,33 +45,27 @@ class GgufFile {
 
   const Metadata& metadata() const { return metadata_; }
   uint32_t version() const { return version_; }
-  std::span<const TensorInfo> tensors() const { return tensors_; }  // in the order of the files
-  const TensorInfo* find(std::string_view name) const;              // null: no such tensor
+  std::span<const TensorInfo> tensors() const { return table_.tensors(); }  // as in the files
+  // Null: no such tensor.
+  const TensorInfo* find(std::string_view name) const { return table_.find(name); }
 
   // The bytes of a tensor of this file, without a copy; they live as long as this object and
   // mapping(tensor.part). kUnsupported when the type is unknown.
-  Result<std::span<const std::byte>> data(const TensorInfo& tensor) const;
+  Result<std::span<const std::byte>> data(const TensorInfo& tensor) const {
+    return table_.data(tensor);
+  }
 
-  uint32_t parts() const { return static_cast<uint32_t>(parts_.size()); }
+  uint32_t parts() const { return table_.parts(); }
   // The map of a part, to keep it alive or to read it as a whole; null after parse().
-  std::shared_ptr<const MappedFile> mapping(uint32_t part) const { return parts_[part].file; }
+  std::shared_ptr<const MappedFile> mapping(uint32_t part) const { return table_.mapping(part); }
 
  private:
-  struct Part {
-    std::shared_ptr<const MappedFile> file;  // null: `memory` is what there is
-    std::span<const std::byte> memory;
-  };
   GgufFile() = default;
-  static Result<GgufFile> open_part(const std::string& path, const GgufLimits& limits);
-  Status open_other_parts(uint64_t count, const GgufLimits& limits);
-  Status append(GgufFile&& part, const GgufLimits& limits);
-  Status index_tensors();
+  Status open_other_parts(const std::string& path, uint64_t count, const GgufLimits& limits);
 
   uint32_t version_ = 0;
   Metadata metadata_;
-  std::vector<TensorInfo> tensors_;
-  std::map<std::string_view, size_t> index_;  // names live in tensors_
-  std::vector<Part> parts_;
+  TensorTable table_;
 };
 
 }  // namespace mlxn::io
