@@ -34,13 +34,12 @@ kernel void peak_read(device const float4* in [[buffer(0)]], device float4* out 
 }
 kernel void peak_fma(device const float* in [[buffer(0)]], device float* out [[buffer(1)]],
                      uint i [[thread_position_in_grid]]) {
-  const float a = in[i % 64];
-  float s0 = a, s1 = a + 1, s2 = a + 2, s3 = a + 3, s4 = a + 4, s5 = a + 5, s6 = a + 6, s7 = a + 7;
-  for (uint k = 0; k < 512; ++k) {
-    s0 = fma(s0, a, a); s1 = fma(s1, a, a); s2 = fma(s2, a, a); s3 = fma(s3, a, a);
-    s4 = fma(s4, a, a); s5 = fma(s5, a, a); s6 = fma(s6, a, a); s7 = fma(s7, a, a);
-  }
-  out[i] = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7));
+  const float a = in[i];
+  float sums[8] = {a, a + 1, a + 2, a + 3, a + 4, a + 5, a + 6, a + 7};
+#pragma unroll
+  for (uint k = 0; k < 64; ++k)
+    for (uint j = 0; j < 8; ++j) sums[j] = fma(sums[j], a, a);
+  out[i] = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 )";
 
@@ -81,7 +80,7 @@ Result<Peak> measure_peak(const Device& device) {
   MLXN_ASSIGN(const Buffer out, device.alloc(Dtype::kF32, {kGroups * 128}));
   MLXN_ASSIGN(const double read, peak_time(device, registry, "peak_read", in, out, kGroups));
   MLXN_ASSIGN(const double fma, peak_time(device, registry, "peak_fma", in, out, kGroups));
-  return Peak{static_cast<double>(in.byte_len()) / read, kGroups * 32 * 512 * 16 / fma};
+  return Peak{static_cast<double>(in.byte_len()) / read, kGroups * 32.0 * 64 * 8 * 2 / fma};
 }
 
 Status bench(const OpCases& op, const OpCase& op_case, const Device& device,

@@ -14,16 +14,20 @@ struct Format {
   static float element(device const W* row, uint i) {
     return mlxn::quant::dequantised(row[i / W::kElements], static_cast<int>(i % W::kElements));
   }
-  // 16 elements from element 16 * piece on; what lies past `dim` is zero.
-  static void unpack(device const W* row, uint piece, uint, threadgroup float* values) {
-    device const W& block = row[piece / W::kPieces];
-    const int part = static_cast<int>(piece % W::kPieces);
-    const mlxn::quant::Affine at = mlxn::quant::affine(block, part);
-    float own[16];  // all reads before all writes: they may become one of each
-    for (int j = 0; j < 16; ++j) {
-      own[j] = fma(at.scale, static_cast<float>(mlxn::quant::code(block, part, j)), at.offset);
+  // 32 elements from element 32 * group on; what lies past `dim` is zero.
+  static void unpack(device const W* row, uint group, uint, threadgroup float* values) {
+    constexpr uint kGroups = W::kElements / 32;
+    device const W& block = row[group / kGroups];
+    const int part = 2 * static_cast<int>(group % kGroups);
+    float own[32];  // all reads before all writes: they may become one of each
+    for (int p = 0; p < 2; ++p) {
+      const mlxn::quant::Affine at = mlxn::quant::affine(block, part + p);
+      for (int j = 0; j < 16; ++j) {
+        const float code = static_cast<float>(mlxn::quant::code(block, part + p, j));
+        own[16 * p + j] = fma(at.scale, code, at.offset);
+      }
     }
-    for (int j = 0; j < 16; ++j) values[j] = own[j];
+    for (int j = 0; j < 32; ++j) values[j] = own[j];
   }
 };
 
@@ -33,12 +37,12 @@ struct PlainFormat {
     return tensor + index * dim;
   }
   static float element(device const T* row, uint i) { return static_cast<float>(row[i]); }
-  static void unpack(device const T* row, uint piece, uint dim, threadgroup float* values) {
-    float own[16];
-    for (uint j = 0; j < 16; ++j) {
-      own[j] = 16 * piece + j < dim ? static_cast<float>(row[16 * piece + j]) : 0.0f;
+  static void unpack(device const T* row, uint group, uint dim, threadgroup float* values) {
+    float own[32];
+    for (uint j = 0; j < 32; ++j) {
+      own[j] = 32 * group + j < dim ? static_cast<float>(row[32 * group + j]) : 0.0f;
     }
-    for (uint j = 0; j < 16; ++j) values[j] = own[j];
+    for (uint j = 0; j < 32; ++j) values[j] = own[j];
   }
 };
 template <>

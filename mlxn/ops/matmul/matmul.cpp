@@ -9,7 +9,7 @@ namespace mlxn {
 namespace {
 
 constexpr const char* kOp = "matmul";
-constexpr uint32_t kColumns = 4;  // of a threadgroup
+constexpr uint32_t kColumns = 4;  // of a threadgroup, a simdgroup for each
 
 Result<MatmulArgs> check(const MatmulParams& params) {
   MLXN_ASSIGN(const Matrix weights, matrix_of(kOp, "weights", params.weights));
@@ -49,7 +49,7 @@ Status matmul(ComputeEncoder& encoder, KernelRegistry& registry, const MatmulPar
                                         {2, params.output},
                                         {3, as_bytes(args)}},
                            .grid = {groups(args.columns, kColumns), groups(args.rows, at_once), 1},
-                           .threadgroup = {32, 1, 1},
+                           .threadgroup = {32 * kColumns, 1, 1},
                            .kind = DispatchKind::kThreadgroups,
                            .declared = true,
                            .reads = {&params.weights, &params.input},

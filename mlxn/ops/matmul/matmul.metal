@@ -1,16 +1,16 @@
 // matmul_{1,4,8}_{format}: output[m][n] = sum over k of input[m][k] * weights[n][k], for 1, 4 or 8
 // rows m at once.
 // Buffers: 0 weights [columns, depth] in the format, 1 input [rows, depth], 2 output [rows,
-// columns], 3 MatmulArgs. Grid: threadgroups of 32 threads, (columns / 4, rows / rows at once).
+// columns], 3 MatmulArgs. Grid: threadgroups of 128 threads, (columns / 4, rows / rows at once).
 //
-// Weights of four columns are unpacked chunk by chunk into threadgroup memory, 16 elements by each
-// thread; then thread t multiplies elements t, t + 32, ... of the chunk. Each result has two sums a
-// thread, for even and odd steps, that are added up in the end: its bits depend neither on other
-// rows nor on how many rows are taken at once.
+// A simdgroup makes one column. It unpacks the weights chunk by chunk into threadgroup memory, 32
+// elements by each thread; then thread t multiplies elements t, t + 32, ... of the chunk. Each
+// result has two sums a thread, for even and odd steps, that are added up in the end: its bits
+// depend neither on other rows nor on how many rows are taken at once.
 #include "mlxn/ops/common/weights.h"
 #include "mlxn/ops/matmul/matmul_args.h"
 
-constant constexpr uint kLanes = 32, kPiece = 16, kChunk = kPiece * kLanes, kColumns = 4;
+constant constexpr uint kLanes = 32, kStep = 2 * kLanes, kChunk = 512, kColumns = 4;
 
 // Rows of the input, each from this thread's first element on. Past the last row it is taken again.
 template <uint M>
@@ -29,11 +29,12 @@ struct Sums {
   float even[M] = {0}, odd[M] = {0};
 };
 
-// Adds the products of a chunk of one column that begins at element `begin`.
-template <uint M>
-inline void add_chunk(thread Sums<M>& sums, threadgroup const float* weights,
+// Adds the products of N steps; weights and rows begin at this thread's first element.
+template <uint N, uint M>
+inline void add_steps(thread Sums<M>& sums, threadgroup const float* weights,
                       thread const InputRows<M>& rows, uint begin) {
-  for (uint i = 0; i < kChunk; i += 2 * kLanes) {
+#pragma unroll
+  for (uint i = 0; i < N * kStep; i += kStep) {
     for (uint m = 0; m < M; ++m) {
       sums.even[m] = fma(weights[i], rows.of[m][begin + i], sums.even[m]);
       sums.odd[m] = fma(weights[i + kLanes], rows.of[m][begin + i + kLanes], sums.odd[m]);
@@ -41,17 +42,26 @@ inline void add_chunk(thread Sums<M>& sums, threadgroup const float* weights,
   }
 }
 
-// The same for the last chunk, with `length` elements from this thread's first one on.
+// The same for the `rest` elements, less than a step, with which a row ends.
 template <uint M>
-inline void add_tail(thread Sums<M>& sums, threadgroup const float* weights,
-                     thread const InputRows<M>& rows, uint begin, uint lane, uint length) {
-  for (uint i = 0; i < length; i += 2 * kLanes) {
-    const bool even = i + lane < length, odd = i + kLanes + lane < length;
-    for (uint m = 0; m < M; ++m) {
-      if (even) sums.even[m] = fma(weights[i], rows.of[m][begin + i], sums.even[m]);
-      if (odd) sums.odd[m] = fma(weights[i + kLanes], rows.of[m][begin + i + kLanes], sums.odd[m]);
+inline void add_rest(thread Sums<M>& sums, threadgroup const float* weights,
+                     thread const InputRows<M>& rows, uint begin, uint rest, uint lane) {
+  for (uint m = 0; m < M; ++m) {
+    if (lane < rest) sums.even[m] = fma(weights[0], rows.of[m][begin], sums.even[m]);
+    if (lane + kLanes < rest) {
+      sums.odd[m] = fma(weights[kLanes], rows.of[m][begin + kLanes], sums.odd[m]);
     }
   }
+}
+
+// Unpacks up to kChunk weights of a row from `begin` on.
+template <typename W>
+inline void unpack_chunk(device const W* row, uint begin, uint depth, threadgroup float* chunk,
+                         uint lane) {
+  if (32 * lane < min(kChunk, depth - begin)) {
+    Format<W>::unpack(row, begin / 32 + lane, depth, chunk + 32 * lane);
+  }
+  simdgroup_barrier(mem_flags::mem_threadgroup);
 }
 
 template <typename W, uint M>
@@ -59,38 +69,34 @@ template <typename W, uint M>
                        device const float* input [[buffer(1)]], device float* output [[buffer(2)]],
                        constant MatmulArgs& args [[buffer(3)]],
                        uint2 group [[threadgroup_position_in_grid]],
-                       uint lane [[thread_index_in_simdgroup]]) {
+                       uint lane [[thread_index_in_simdgroup]],
+                       uint simdgroup [[simdgroup_index_in_threadgroup]]) {
   threadgroup float chunks[kColumns * kChunk];
-  const uint first_column = group.x * kColumns, first_row = group.y * M, depth = args.depth;
+  threadgroup float* chunk = chunks + simdgroup * kChunk;
+  threadgroup const float* own = chunk + lane;
+  const uint column = group.x * kColumns + simdgroup, first_row = group.y * M, depth = args.depth;
+  device const W* row = Format<W>::row(weights, min(column, args.columns - 1), depth);
   const InputRows<M> rows(input, args, first_row, lane);
-  Sums<M> sums[kColumns];
-  for (uint begin = 0; begin < depth; begin += kChunk) {
+  Sums<M> sums;
+  uint begin = 0;
+  for (; begin + kChunk <= depth; begin += kChunk) {
+    unpack_chunk(row, begin, depth, chunk, lane);
+    add_steps<kChunk / kStep>(sums, own, rows, begin);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint c = 0; c < kColumns; ++c) {
-      const uint column = min(first_column + c, args.columns - 1);
-      device const W* row = Format<W>::row(weights, column, depth);
-      if (begin + lane * kPiece < depth) {
-        Format<W>::unpack(row, begin / kPiece + lane, depth, chunks + c * kChunk + lane * kPiece);
-      }
-    }
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint c = 0; c < kColumns; ++c) {
-      threadgroup const float* chunk = chunks + c * kChunk + lane;
-      if (begin + kChunk <= depth) {
-        add_chunk(sums[c], chunk, rows, begin);
-      } else {
-        add_tail(sums[c], chunk, rows, begin, lane, depth - begin);
-      }
-    }
   }
-  for (uint c = 0; c < kColumns; ++c) {
-    for (uint m = 0; m < M; ++m) {
-      const float total = simd_sum(sums[c].even[m] + sums[c].odd[m]);
-      const uint row = first_row + m, column = first_column + c;
-      if (lane == 0 && row < args.rows && column < args.columns) {
-        output[static_cast<ulong>(row) * args.columns + column] = total;
-      }
-    }
+  if (begin < depth) {
+    unpack_chunk(row, begin, depth, chunk, lane);
+    uint i = 0;
+    for (; begin + i + kStep <= depth; i += kStep) add_steps<1>(sums, own + i, rows, begin + i);
+    if (begin + i < depth) add_rest(sums, own + i, rows, begin + i, depth - begin - i, lane);
+  }
+  float result = 0;  // thread m keeps that of row m
+  for (uint m = 0; m < M; ++m) {
+    const float total = simd_sum(sums.even[m] + sums.odd[m]);
+    result = lane == m ? total : result;
+  }
+  if (lane < min(M, args.rows - first_row) && column < args.columns) {
+    output[static_cast<ulong>(first_row + lane) * args.columns + column] = result;
   }
 }
 

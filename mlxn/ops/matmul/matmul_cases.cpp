@@ -102,8 +102,9 @@ std::vector<OpCases> matmul_cases() {
     out.cases.push_back(make_case(kF16, {9, 5, k}, Use::kTest));
   }
   for (Dtype format : kFormats) {
-    for (uint64_t m : {1u, 4u, 128u}) {
-      out.cases.push_back(make_case(format, {m, 1536, 1536}, Use::kBench));
+    for (uint64_t m : {1u, 4u, 8u}) {
+      out.cases.push_back(make_case(format, {m, 256, 1536}, Use::kBench));
+      if (format == kQ4_1) out.cases.push_back(make_case(format, {m, 768, 512}, Use::kBench));
     }
   }
   for (const Sizes& s : {Sizes{1, 576, 576}, Sizes{1, 1536, 576}, Sizes{1, 576, 1536},

@@ -9,15 +9,16 @@ struct Turn {
   float sine, cosine;
 };
 
-// The angle is a product of two floats with its rounding error; the error turns the result a little
-// further.
+// The angle is a product of two floats with its rounding error; that rest turns the result a little
+// further, by the first terms of its own sine and cosine.
 inline Turn turn_of(float position, RopeFrequency frequency, float factor) {
   const float high = frequency.high / factor;
   const float low = (fma(-high, factor, frequency.high) + frequency.low) / factor;
   const float angle = position * high;
   const float rest = fma(position, high, -angle) + position * low;
   const float s = precise::sin(angle), c = precise::cos(angle);
-  return {fma(rest, c, s), fma(-rest, s, c)};
+  const float most = fma(-0.5f * rest, rest, 1.0f);
+  return {fma(rest, c, s * most), fma(-rest, s, c * most)};
 }
 
 // Elements of pair i; pairs that do not turn take what is left of the head in order.

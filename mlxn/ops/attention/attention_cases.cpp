@@ -1,0 +1,206 @@
+#include "mlxn/ops/attention/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "mlxn/base/strings.h"
+#include "mlxn/testing/kv_cases.h"
+#include "mlxn/testing/op_case.h"
+
+namespace mlxn::cases {
+namespace {
+
+using enum Dtype;
+
+enum { kQueries, kKeyCache, kValueCache, kPositions, kSequences, kOutput };
+
+// Token t of a sequence stands at first_position + its number in the sequence.
+struct Setup {
+  uint64_t tokens, heads, first_position;
+  KvSizes cache;
+  uint32_t window = 0;
+  float scale = 0, soft_cap = 0;
+  bool foreign = false;  // the last token has a sequence that is not there
+  double large = 1;      // times which queries are larger
+};
+
+// One token and head.
+void attend(const Values& v, const Setup& s, uint64_t token, uint64_t head,
+            std::vector<double>& output) {
+  const auto position = static_cast<uint64_t>(v[kPositions][token]);
+  const auto sequence = static_cast<uint64_t>(v[kSequences][token]);
+  const uint64_t row = (token * s.heads + head) * s.cache.dim;
+  if (sequence >= s.cache.sequences) return;
+  const uint64_t kv_head = head / (s.heads / s.cache.heads);
+  const uint64_t seen =
+      std::min({position + 1, s.cache.capacity, s.window == 0 ? position + 1 : s.window});
+  const double scale = s.scale != 0 ? double(s.scale) : 1 / std::sqrt(double(s.cache.dim));
+  std::vector<double> weights;
+  double most = -INFINITY, total = 0;
+  for (uint64_t p = position + 1 - seen; p <= position; ++p) {
+    double score = 0;
+    for (uint64_t d = 0; d < s.cache.dim; ++d) {
+      score += v[kQueries][row + d] * v[kKeyCache][s.cache.key(sequence, kv_head, p, d)];
+    }
+    score *= scale;
+    if (s.soft_cap > 0) score = double(s.soft_cap) * std::tanh(score / double(s.soft_cap));
+    weights.push_back(score);
+    most = std::max(most, score);
+  }
+  for (double& weight : weights) total += weight = std::exp(weight - most);
+  for (uint64_t i = 0; i < seen; ++i) {
+    for (uint64_t d = 0; d < s.cache.dim; ++d) {
+      output[row + d] +=
+          weights[i] / total *
+          v[kValueCache][s.cache.value(sequence, kv_head, position + 1 - seen + i, d)];
+    }
+  }
+}
+
+void reference(Values& v, const Setup& s) {
+  for (uint64_t t = 0; t < s.tokens; ++t) {
+    for (uint64_t h = 0; h < s.heads; ++h) attend(v, s, t, h, v[kOutput]);
+  }
+}
+
+// Numbers where some token looks, NaN in all other rows of the cache.
+Fill cache_fill(const Setup& s, bool keys) {
+  return [=](Random& random, std::span<double> values) {
+    std::ranges::fill(values, NAN);
+    std::uniform_real_distribution<double> distribution(-2, 2);
+    const uint64_t end = s.first_position + (s.tokens + s.cache.sequences - 1) / s.cache.sequences;
+    for (uint64_t sequence = 0; sequence < s.cache.sequences; ++sequence) {
+      for (uint64_t p = end > s.cache.capacity ? end - s.cache.capacity : 0; p < end; ++p) {
+        for (uint64_t i = 0; i < s.cache.heads * s.cache.dim; ++i) {
+          const uint64_t h = i / s.cache.dim, d = i % s.cache.dim;
+          values[keys ? s.cache.key(sequence, h, p, d) : s.cache.value(sequence, h, p, d)] =
+              distribution(random);
+        }
+      }
+    }
+  };
+}
+
+OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use = Use::kTest) {
+  std::vector<double> positions, sequences;
+  uint64_t keys = 0;
+  for (uint64_t t = 0; t < s.tokens; ++t) {
+    positions.push_back(double(s.first_position + t / s.cache.sequences));
+    sequences.push_back(double(t % s.cache.sequences));
+    keys += std::min<uint64_t>(s.first_position + t / s.cache.sequences + 1, s.cache.capacity);
+  }
+  if (s.foreign) sequences.back() = double(s.cache.sequences);
+  const Shape shape = {s.tokens, s.heads, s.cache.dim};
+  return {.variant = text(dtype),
+          .shape = str(shape.to_string(), " at ", s.first_position, " of ",
+                       s.cache.shape().to_string(), what),
+          .tensors = {{kF32, shape, Role::kIn, uniform(-2 * s.large, 2 * s.large)},
+                      {dtype, s.cache.shape(), Role::kIn, cache_fill(s, true)},
+                      {dtype, s.cache.shape(), Role::kIn, cache_fill(s, false)},
+                      {kU32, {s.tokens}, Role::kIn, exactly(positions)},
+                      {kU32, {s.tokens}, Role::kIn, exactly(sequences)},
+                      {kF32, shape, Role::kOut}},
+          .encode =
+              [s](const Call& call) {
+                return attention(call.encoder, call.registry,
+                                 {.queries = call[kQueries],
+                                  .key_cache = call[kKeyCache],
+                                  .value_cache = call[kValueCache],
+                                  .positions = call[kPositions],
+                                  .sequences = call[kSequences],
+                                  .output = call[kOutput],
+                                  .scale = s.scale,
+                                  .window = s.window,
+                                  .soft_cap = s.soft_cap});
+              },
+          .reference = [s](Values& v) { reference(v, s); },
+          .tolerance = {1e-11, 1e-5, 1e-5},
+          .flops = 4 * keys * s.heads * s.cache.dim,
+          .bytes = keys * s.cache.heads * s.cache.dim * 2 * info(dtype).block_bytes,
+          .use = use};
+}
+
+WrongCall wrong(std::string what, Shape queries, std::pair<Dtype, Shape> cache, float scale,
+                float soft_cap, ErrorCode code, std::string message) {
+  return {std::move(what),
+          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+            MLXN_ASSIGN(const Buffer q, device.alloc(kF32, queries));
+            MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {queries[0]}));
+            MLXN_ASSIGN(const Buffer c, device.alloc(cache.first, cache.second));
+            return attention(encoder, registry,
+                             {.queries = q,
+                              .key_cache = c,
+                              .value_cache = c,
+                              .positions = p,
+                              .sequences = p,
+                              .output = q,
+                              .scale = scale,
+                              .soft_cap = soft_cap});
+          },
+          code, std::move(message)};
+}
+
+std::vector<WrongCall> wrong_calls() {
+  using enum ErrorCode;
+  const std::pair<Dtype, Shape> cache = {kF16, {1, 2, 32, 64}};
+  return {
+      wrong("heads that do not share evenly", {3, 3, 64}, cache, 0, 0, kShapeMismatch,
+            "attention: queries have shape [3, 3, 64], expected [tokens, heads, 64] with a "
+            "multiple of 2 heads"),
+      wrong("queries of another head", {3, 4, 32}, cache, 0, 0, kShapeMismatch,
+            "attention: queries have shape [3, 4, 32], expected [tokens, heads, 64]"),
+      wrong("head too large", {3, 4, 512}, {kF16, {1, 2, 32, 512}}, 0, 0, kUnsupported,
+            "attention: heads of 512 elements, expected a multiple of 8 up to 256"),
+      wrong("head of an odd size", {3, 4, 60}, {kF16, {1, 2, 32, 60}}, 0, 0, kUnsupported,
+            "attention: heads of 60 elements, expected a multiple of 8 up to 256"),
+      wrong("cache of another dtype", {3, 4, 64}, {kBf16, {1, 2, 32, 64}}, 0, 0, kDtypeMismatch,
+            "attention: key cache is bf16, expected f32 or f16"),
+      wrong("scale NaN", {3, 4, 64}, cache, NAN, 0, kInvalidArgument,
+            "attention: scale nan and soft cap 0"),
+      wrong("negative soft cap", {3, 4, 64}, cache, 1, -1, kInvalidArgument,
+            "attention: scale 1 and soft cap -1, expected finite numbers"),
+  };
+}
+
+void add_tests(OpCases& out, Dtype dtype) {
+  auto add = [&](const std::string& what, const Setup& s) {
+    out.cases.push_back(make_case(dtype, what, s));
+  };
+  for (uint64_t dim : {8u, 64u, 80u, 96u, 128u, 256u}) {
+    add("", {1, 4, 70, {1, 2, 96, dim}});  // decode
+    add("", {9, 4, 0, {1, 2, 32, dim}});   // prefill
+  }
+  for (uint64_t position : {0u, 1u, 30u, 31u, 32u, 33u, 63u, 64u, 95u}) {
+    add("", {1, 3, position, {1, 1, 96, 64}});
+  }
+  add("", {40, 9, 25, {1, 3, 96, 64}});  // prefill that goes on
+  add("", {10, 6, 20, {3, 2, 64, 64}});  // sequences side by side
+  add(" window 1", {3, 2, 50, {1, 1, 64, 64}, 1});
+  add(" window 7", {40, 2, 0, {1, 1, 64, 64}, 7});
+  add(" window 33", {20, 2, 40, {1, 1, 64, 64}, 33});
+  add(" window past the start", {5, 2, 3, {1, 1, 64, 64}, 1000});
+  add(" ring", {1, 2, 200, {1, 1, 64, 64}});
+  add(" ring with window", {4, 2, 200, {1, 1, 64, 64}, 40});
+  add(" soft cap", {5, 4, 20, {1, 2, 64, 64}, 0, 0, 3.0f});
+  add(" scale", {5, 4, 20, {1, 2, 64, 64}, 0, 0.3f});
+  add(" a foreign sequence", {4, 2, 9, {2, 2, 32, 64}, 0, 0, 0, true});
+  add(" large scores", {5, 4, 40, {1, 2, 64, 64}, 0, 0, 0, false, 200});
+}
+
+}  // namespace
+
+std::vector<OpCases> attention_cases() {
+  OpCases out = {
+      "attention", "mlxn/ops/attention/attention.h", "softmax(q kᵀ) v", {}, wrong_calls()};
+  for (Dtype dtype : {kF32, kF16}) {
+    add_tests(out, dtype);
+    for (const Setup& s :
+         {Setup{1, 9, 127, {1, 3, 128, 64}}, Setup{1, 9, 511, {1, 3, 512, 64}},
+          Setup{1, 32, 1023, {1, 8, 1024, 128}}, Setup{64, 9, 64, {1, 3, 128, 64}}}) {
+      out.cases.push_back(make_case(dtype, "", s, Use::kBench));
+    }
+  }
+  return {out};
+}
+
+}  // namespace mlxn::cases

@@ -1,0 +1,108 @@
+#include "mlxn/base/strings.h"
+#include "mlxn/ops/index/embedding.h"
+#include "mlxn/testing/op_case.h"
+
+namespace mlxn::cases {
+namespace {
+
+using enum Dtype;
+
+constexpr Dtype kFormats[] = {kF32,  kF16,  kBf16, kQ4_0, kQ4_1, kQ5_0,   kQ5_1,   kQ8_0,
+                              kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K, kIq4_Nl, kIq4_Xs, kMxfp4};
+
+struct Sizes {
+  uint64_t rows, dim, tokens;
+};
+
+enum { kTable, kIds, kOutput };
+
+// Ids past the table give zeros.
+void reference(Values& v, const Sizes& s) {
+  for (uint64_t t = 0; t < s.tokens; ++t) {
+    const auto id = static_cast<uint64_t>(v[kIds][t]);
+    for (uint64_t i = 0; i < s.dim; ++i) {
+      v[kOutput][t * s.dim + i] = id < s.rows ? v[kTable][id * s.dim + i] : 0;
+    }
+  }
+}
+
+OpCase make_case(Dtype format, Sizes s, Use use) {
+  const uint64_t row = *size_bytes(format, s.dim);
+  return {.variant = text(format),
+          .shape = str(s.tokens, " of ", s.rows, "x", s.dim),
+          .tensors = {{format, {s.rows, s.dim}},
+                      {kU32, {s.tokens}, Role::kIn, integers(0, s.rows - 1)},
+                      {kF32, {s.tokens, s.dim}, Role::kOut}},
+          .encode =
+              [](const Call& call) {
+                return embedding(call.encoder, call.registry,
+                                 {call[kTable], call[kIds], call[kOutput]});
+              },
+          .reference = [s](Values& v) { reference(v, s); },
+          .flops = s.tokens * s.dim,
+          .bytes = s.tokens * (row + 4 + 4 * s.dim),
+          .use = use};
+}
+
+OpCase ids_past_the_table(Dtype format) {
+  OpCase out = make_case(format, {5, 256, 6}, Use::kTest);
+  out.shape += " past the table";
+  out.tensors[kIds].fill = exactly({4, 5, 0, 4294967295.0, 2147483648.0, 1});
+  return out;
+}
+
+struct Shapes {
+  std::pair<Dtype, Shape> table, ids, output;
+};
+
+WrongCall wrong(std::string what, const Shapes& shapes, ErrorCode code, std::string message) {
+  return {std::move(what),
+          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+            MLXN_ASSIGN(const Buffer table, device.alloc(shapes.table.first, shapes.table.second));
+            MLXN_ASSIGN(const Buffer ids, device.alloc(shapes.ids.first, shapes.ids.second));
+            MLXN_ASSIGN(const Buffer out, device.alloc(shapes.output.first, shapes.output.second));
+            return embedding(encoder, registry, {table, ids, out});
+          },
+          code, std::move(message)};
+}
+
+std::vector<WrongCall> wrong_calls() {
+  using enum ErrorCode;
+  const Shapes right = {{kQ4_0, {4, 64}}, {kU32, {3}}, {kF32, {3, 64}}};
+  return {
+      wrong("ids of another dtype", {right.table, {kI32, {3}}, right.output}, kDtypeMismatch,
+            "embedding: ids is i32, expected u32"),
+      wrong("output too short", {right.table, right.ids, {kF32, {2, 64}}}, kShapeMismatch,
+            "embedding: output has 128 elements, shape [2, 64], expected 192"),
+      wrong("table of integers", {{kU32, {4, 64}}, right.ids, right.output}, kDtypeMismatch,
+            "embedding: weights of u32, expected a float or block format"),
+      wrong("table of one dimension", {{kQ4_0, {64}}, right.ids, right.output}, kShapeMismatch,
+            "embedding: table has shape [64], expected two dimensions"),
+      {"id that the host knows",
+       [](const Device&, ComputeEncoder&, KernelRegistry&) -> Status {
+         const uint32_t ids[] = {0, 3, 4};
+         return check_ids(ids, 4);
+       },
+       kOutOfRange, "id 4 at 2, expected less than 4"},
+  };
+}
+
+}  // namespace
+
+std::vector<OpCases> embedding_cases() {
+  OpCases out = {"embedding", "mlxn/ops/index/embedding.h", "w[id]", {}, wrong_calls()};
+  for (Dtype format : kFormats) {
+    const uint64_t block = info(format).block_elements;
+    out.cases.push_back(make_case(format, {7, 2 * block, 3}, Use::kTest));
+    out.cases.push_back(make_case(format, {100, block > 32 ? 512u : 576u, 33}, Use::kTest));
+    out.cases.push_back(ids_past_the_table(format));
+  }
+  for (uint64_t dim : {1u, 63u, 65u}) out.cases.push_back(make_case(kF32, {9, dim, 4}, Use::kTest));
+  for (Dtype format : {kQ4_1, kQ8_0, kF32}) {
+    out.cases.push_back(make_case(format, {1000, 576, 1}, Use::kBench));
+    out.cases.push_back(make_case(format, {1000, 576, 512}, Use::kBench));
+  }
+  return {out};
+}
+
+}  // namespace mlxn::cases

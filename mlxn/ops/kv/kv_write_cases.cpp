@@ -1,0 +1,123 @@
+#include "mlxn/ops/kv/kv_write.h"
+
+#include "mlxn/base/strings.h"
+#include "mlxn/testing/kv_cases.h"
+#include "mlxn/testing/op_case.h"
+
+namespace mlxn::cases {
+namespace {
+
+using enum Dtype;
+
+enum { kKeys, kValues, kPositions, kSequences, kKeyCache, kValueCache };
+
+// Positions count up within each sequence; tokens take turns among the sequences.
+struct Setup {
+  uint64_t tokens, first_position;
+  KvSizes cache;
+  bool foreign = false;  // the last token has a sequence that is not there
+};
+
+void reference(Values& v, const Setup& s) {
+  for (uint64_t t = 0; t < s.tokens; ++t) {
+    const auto position = static_cast<uint64_t>(v[kPositions][t]);
+    const auto sequence = static_cast<uint64_t>(v[kSequences][t]);
+    if (sequence >= s.cache.sequences) continue;
+    for (uint64_t h = 0; h < s.cache.heads; ++h) {
+      for (uint64_t d = 0; d < s.cache.dim; ++d) {
+        const uint64_t from = (t * s.cache.heads + h) * s.cache.dim + d;
+        v[kKeyCache][s.cache.key(sequence, h, position, d)] = v[kKeys][from];
+        v[kValueCache][s.cache.value(sequence, h, position, d)] = v[kValues][from];
+      }
+    }
+  }
+}
+
+OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use = Use::kTest) {
+  const Shape rows = {s.tokens, s.cache.heads, s.cache.dim};
+  std::vector<double> positions, sequences;
+  for (uint64_t t = 0; t < s.tokens; ++t) {
+    positions.push_back(double(s.first_position + t / s.cache.sequences));
+    sequences.push_back(double(t % s.cache.sequences));
+  }
+  if (s.foreign) sequences.back() = double(s.cache.sequences);
+  return {.variant = text(dtype),
+          .shape = str(s.tokens, " into ", s.cache.shape().to_string(), what),
+          .tensors = {{kF32, rows},
+                      {kF32, rows},
+                      {kU32, {s.tokens}, Role::kIn, exactly(positions)},
+                      {kU32, {s.tokens}, Role::kIn, exactly(sequences)},
+                      {dtype, s.cache.shape(), Role::kInOut},
+                      {dtype, s.cache.shape(), Role::kInOut}},
+          .encode =
+              [](const Call& call) {
+                return kv_write(call.encoder, call.registry,
+                                {call[kKeys], call[kValues], call[kPositions], call[kSequences],
+                                 call[kKeyCache], call[kValueCache]});
+              },
+          .reference = [s](Values& v) { reference(v, s); },
+          .flops = 0,
+          .bytes = s.tokens * s.cache.heads * s.cache.dim * 2 * (4 + info(dtype).block_bytes),
+          .use = use};
+}
+
+WrongCall wrong(std::string what, Shape keys, std::pair<Dtype, Shape> cache, uint64_t positions,
+                ErrorCode code, std::string message) {
+  return {std::move(what),
+          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+            MLXN_ASSIGN(const Buffer k, device.alloc(kF32, keys));
+            MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {positions}));
+            MLXN_ASSIGN(const Buffer kc, device.alloc(cache.first, cache.second));
+            MLXN_ASSIGN(const Buffer vc, device.alloc(cache.first, cache.second));
+            return kv_write(encoder, registry, {k, k, p, p, kc, vc});
+          },
+          code, std::move(message)};
+}
+
+std::vector<WrongCall> wrong_calls() {
+  using enum ErrorCode;
+  const Shape keys = {3, 2, 8};
+  const std::pair<Dtype, Shape> cache = {kF16, {1, 2, 32, 8}};
+  return {
+      wrong("cache of another dtype", keys, {kBf16, {1, 2, 32, 8}}, 3, kDtypeMismatch,
+            "kv_write: key cache is bf16, expected f32 or f16"),
+      wrong("capacity that splits a tile", keys, {kF16, {1, 2, 33, 8}}, 3, kShapeMismatch,
+            "kv_write: key cache has shape [1, 2, 33, 8], expected [sequences, heads, capacity, "
+            "dim] with a capacity that is a multiple of 32"),
+      wrong("heads of another number", {3, 1, 8}, cache, 3, kShapeMismatch,
+            "kv_write: keys has 24 elements, shape [3, 1, 8], expected 48"),
+      wrong("other shape of the same size", {3, 4, 4}, cache, 3, kShapeMismatch,
+            "kv_write: keys has shape [3, 4, 4], expected [3, 2, 8]"),
+      wrong("too few positions", keys, cache, 2, kShapeMismatch,
+            "kv_write: positions has 2 elements, shape [2], expected 3"),
+      wrong("more tokens than room", {33, 2, 8}, cache, 33, kOutOfRange,
+            "kv_write: 33 tokens for a cache of 32 positions"),
+      {"one cache for both",
+       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+         MLXN_ASSIGN(const Buffer k, device.alloc(kF32, {3, 2, 8}));
+         MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {3}));
+         MLXN_ASSIGN(const Buffer c, device.alloc(kF16, {1, 2, 32, 8}));
+         return kv_write(encoder, registry, {k, k, p, p, c, c});
+       },
+       kInvalidArgument, "kv_write: output and value cache share memory"},
+  };
+}
+
+}  // namespace
+
+std::vector<OpCases> kv_write_cases() {
+  OpCases out = {"kv_write", "mlxn/ops/kv/kv_write.h", "cache[position] = k, v", {}, wrong_calls()};
+  for (Dtype dtype : {kF32, kF16}) {
+    out.cases.push_back(make_case(dtype, "", {1, 0, {1, 1, 32, 8}}));
+    out.cases.push_back(make_case(dtype, "", {5, 40, {1, 3, 64, 64}}));
+    out.cases.push_back(make_case(dtype, " across the end", {7, 60, {1, 2, 64, 80}}));
+    out.cases.push_back(make_case(dtype, " far out", {3, 1000001, {1, 2, 96, 16}}));
+    out.cases.push_back(make_case(dtype, "", {12, 30, {3, 2, 64, 32}}));
+    out.cases.push_back(make_case(dtype, " a foreign one", {4, 3, {2, 2, 32, 16}, true}));
+    out.cases.push_back(make_case(dtype, "", {1, 100, {1, 3, 2048, 64}}, Use::kBench));
+    out.cases.push_back(make_case(dtype, "", {512, 100, {1, 3, 2048, 64}}, Use::kBench));
+  }
+  return {out};
+}
+
+}  // namespace mlxn::cases
