@@ -114,6 +114,10 @@ def safetensors_files():
     mlx = {"l.weight": item("U32", [2, 8], 0, 64), "l.scales": item("F16", [2, 1], 64, 68),
            "l.biases": item("F16", [2, 1], 68, 72)}
     yield "valid_mlx", safetensors(mlx, bytes(range(72)))
+    yield "text_mlx", json.dumps(mlx).encode() + b"\0" + bytes(range(72))
+    yield "text_metadata", b'{"__metadata__":{"a":"b"},"c":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]}}\0abcd'
+    yield "text_config", (b'{"quantization":{"group_size":32,"bits":8,"mode":"affine","l":{"bits":4},"m":false},'
+                          b'"x":[1,-2,3.5,null,true]}')
     yield "unknown_dtype", safetensors({"a": item("Z9", [3], 0, 3), "b": item("U8", [1], 3, 4)}, bytes(4))
     yield "bad_length", safetensors({}, length=MAX)
     yield "bad_length_past_the_end", safetensors({}, length=3)
