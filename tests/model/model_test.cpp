@@ -1,0 +1,276 @@
+// A real model against an independent reference, and against itself under every way to run it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "mlxn/base/settings.h"
+#include "mlxn/base/strings.h"
+#include "mlxn/model/evaluator.h"
+#include "mlxn/model/generator.h"
+
+namespace mlxn::model {
+namespace {
+
+// What reference.py wrote.
+struct Reference {
+  std::vector<int32_t> text;
+  size_t width = 0;
+  std::vector<float> logits;  // a row for each token of the text
+  struct Answer {
+    std::vector<int32_t> prompt, tokens;
+  };
+  std::vector<Answer> answers;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string bytes) : bytes_(std::move(bytes)) {}
+  template <class T>
+  std::vector<T> take(size_t count) {
+    std::vector<T> out(count);
+    if (at_ + count * sizeof(T) > bytes_.size()) return {};
+    std::memcpy(out.data(), bytes_.data() + at_, count * sizeof(T));
+    at_ += count * sizeof(T);
+    return out;
+  }
+  int32_t number() { return take<int32_t>(1).at(0); }
+  std::vector<int32_t> list() { return take<int32_t>(static_cast<size_t>(number())); }
+
+ private:
+  std::string bytes_;
+  size_t at_ = 0;
+};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  EXPECT_NE(value, nullptr) << name << " must be set: run this test through ctest";
+  return value ? value : "";
+}
+
+const Reference& reference() {
+  static const Reference loaded = [] {
+    std::ifstream file(variable("MLXN_TEST_REFERENCE"), std::ios::binary);
+    Reader reader(std::string(std::istreambuf_iterator<char>(file), {}));
+    Reference r;
+    r.text = reader.list();
+    const auto rows = static_cast<size_t>(reader.number());
+    r.width = static_cast<size_t>(reader.number());
+    r.logits = reader.take<float>(rows * r.width);
+    for (int32_t i = reader.number(); i > 0; --i) {
+      auto prompt = reader.list();
+      r.answers.push_back({std::move(prompt), reader.list()});
+    }
+    return r;
+  }();
+  return loaded;
+}
+
+std::shared_ptr<const Model> load(const RuntimeOptions& runtime) {
+  const Result<Device> device = Device::create(runtime);
+  EXPECT_TRUE(device) << device.error().to_string();
+  if (!device) return nullptr;
+  auto model = Model::load(*device, variable("MLXN_TEST_MODEL"));
+  EXPECT_TRUE(model) << model.error().to_string();
+  return model ? *model : nullptr;
+}
+
+RuntimeOptions concurrent() {
+  RuntimeOptions options;
+  options.auto_barrier = true;
+  return options;
+}
+
+const std::shared_ptr<const Model>& shared_model() {
+  static const std::shared_ptr<const Model> model = load(concurrent());
+  return model;
+}
+
+Evaluator make(const std::shared_ptr<const Model>& model, EvaluatorOptions options = {}) {
+  if (options.context == 0) options.context = 256;
+  auto evaluator = Evaluator::create(model, options);
+  EXPECT_TRUE(evaluator) << evaluator.error().to_string();
+  return std::move(*evaluator);
+}
+
+std::vector<float> logits_after(Evaluator& evaluator, std::span<const int32_t> tokens,
+                                uint32_t sequence = 0) {
+  auto logits = evaluator.append(sequence, tokens);
+  EXPECT_TRUE(logits) << logits.error().to_string();
+  return logits ? std::vector<float>(logits->begin(), logits->end()) : std::vector<float>();
+}
+
+double nmse(std::span<const float> actual, std::span<const float> expected) {
+  double error = 0, scale = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double difference = static_cast<double>(actual[i]) - static_cast<double>(expected[i]);
+    error += difference * difference;
+    scale += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
+  }
+  return error / scale;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+int32_t best(std::span<const float> logits) {
+  return static_cast<int32_t>(std::ranges::max_element(logits) - logits.begin());
+}
+
+// Prompt in one pass, then some tokens one by one; the logits of each step, one after the other.
+std::vector<float> trace(const std::shared_ptr<const Model>& model, const EvaluatorOptions& options,
+                         size_t steps = 6) {
+  Evaluator evaluator = make(model, options);
+  const auto& text = reference().text;
+  std::vector<float> all = logits_after(evaluator, std::span(text).first(20));
+  for (size_t i = 20; i < 20 + steps; ++i) {
+    const std::vector<float> next = logits_after(evaluator, std::span(&text[i], 1));
+    all.insert(all.end(), next.begin(), next.end());
+  }
+  return all;
+}
+
+TEST(ModelReference, LogitsAgreeAtEveryPosition) {
+  const Reference& r = reference();
+  ASSERT_GE(r.text.size(), 64u);
+  ASSERT_EQ(r.logits.size(), r.text.size() * r.width);
+  Evaluator evaluator = make(shared_model(), {.chunk = 256, .outputs = 256, .cache = Dtype::kF32});
+  double worst = 0;
+  uint64_t seen = 0;
+  const Status status =
+      evaluator.append_each(0, r.text, [&](uint64_t i, std::span<const float> logits) {
+        ASSERT_EQ(logits.size(), r.width);
+        const double error = nmse(logits, std::span(r.logits).subspan(i * r.width, r.width));
+        EXPECT_LE(error, 1e-6) << "position " << i;
+        worst = std::max(worst, error);
+        ++seen;
+      });
+  ASSERT_TRUE(status) << status.error().to_string();
+  EXPECT_EQ(seen, r.text.size());
+  RecordProperty("worst_nmse", str(worst));
+  std::printf("worst NMSE of %zu positions: %.3g\n", r.text.size(), worst);
+}
+
+TEST(ModelReference, GreedyAnswersAgreeTokenForToken) {
+  ASSERT_GE(reference().answers.size(), 10u);
+  Evaluator evaluator = make(shared_model(), {.cache = Dtype::kF32});
+  for (const auto& [prompt, expected] : reference().answers) {
+    ASSERT_EQ(expected.size(), 32u);
+    ASSERT_TRUE(evaluator.truncate(0, 0));
+    std::vector<float> logits = logits_after(evaluator, prompt);
+    std::vector<int32_t> answer;
+    while (answer.size() < expected.size()) {
+      answer.push_back(best(logits));
+      logits = logits_after(evaluator, std::span(&answer.back(), 1));
+    }
+    EXPECT_EQ(answer, expected);
+  }
+}
+
+TEST(ModelIdentity, NumberOfWorkersMakesNoDifference) {
+  ScopedSetting one(Setting::kCpuWorkers, "1");
+  const std::vector<float> alone = trace(load(concurrent()), {});
+  ScopedSetting two(Setting::kCpuWorkers, "2");
+  EXPECT_TRUE(same_bits(trace(load(concurrent()), {}), alone));
+}
+
+TEST(ModelIdentity, SerialConcurrentAndReplayedAreTheSame) {
+  RuntimeOptions serial;
+  serial.serial_dispatch = true;
+  const std::vector<float> expected = trace(load(serial), {.replay = false});
+  EXPECT_TRUE(same_bits(trace(shared_model(), {.replay = false}), expected)) << "concurrent";
+  EXPECT_TRUE(same_bits(trace(shared_model(), {.replay = true}), expected)) << "replayed";
+}
+
+TEST(ModelIdentity, ASequenceInABatchIsTheSameAsAlone) {
+  const auto& answers = reference().answers;
+  constexpr uint32_t kSequences = 5;
+  Evaluator batch = make(shared_model(), {.sequences = kSequences});
+  std::vector<SequenceToken> next;
+  for (uint32_t s = 0; s < kSequences; ++s) {
+    logits_after(batch, answers[s].prompt, s);
+    next.push_back({s, answers[s].tokens[0]});
+  }
+  auto logits = batch.step(next);
+  ASSERT_TRUE(logits) << logits.error().to_string();
+  const std::vector<float> together(logits->begin(), logits->end());
+  for (uint32_t s = 0; s < kSequences; ++s) {
+    Evaluator alone = make(shared_model());
+    logits_after(alone, answers[s].prompt);
+    const std::vector<float> expected = logits_after(alone, std::span(answers[s].tokens).first(1));
+    const auto begin = together.begin() + static_cast<std::ptrdiff_t>(s * expected.size());
+    EXPECT_TRUE(same_bits({begin, begin + static_cast<std::ptrdiff_t>(expected.size())}, expected))
+        << "sequence " << s;
+  }
+}
+
+TEST(ModelIdentity, ChunksOfThePromptMakeNoDifference) {
+  const auto& text = reference().text;
+  Evaluator whole = make(shared_model());
+  const std::vector<float> expected = logits_after(whole, text);
+  for (uint32_t chunk : {1u, 7u, 64u}) {
+    Evaluator evaluator = make(shared_model(), {.chunk = chunk});
+    EXPECT_LE(nmse(logits_after(evaluator, text), expected), 1e-9) << "chunks of " << chunk;
+  }
+}
+
+TEST(ModelSequence, PrefixIsReusedWithTheSameResult) {
+  const auto& text = reference().text;
+  Evaluator fresh = make(shared_model());
+  const std::vector<float> expected = logits_after(fresh, std::span(text).first(30));
+  Evaluator evaluator = make(shared_model());
+  std::vector<int32_t> other(text.begin(), text.begin() + 20);
+  other.insert(other.end(), 12, 5);
+  logits_after(evaluator, other);
+  EXPECT_EQ(evaluator.keep_prefix(0, std::span(text).first(30)), 20u);
+  const std::vector<float> logits = logits_after(evaluator, std::span(text).subspan(20, 10));
+  EXPECT_LE(nmse(logits, expected), 1e-9);
+  // The same text again: all but its last token is there.
+  EXPECT_EQ(evaluator.keep_prefix(0, std::span(text).first(30)), 29u);
+}
+
+TEST(ModelSequence, FullContextIsAClearError) {
+  Evaluator evaluator = make(shared_model(), {.context = 16});
+  const std::vector<int32_t> tokens(17, 1);
+  auto logits = evaluator.append(0, tokens);
+  ASSERT_FALSE(logits);
+  EXPECT_EQ(logits.error().code(), ErrorCode::kOutOfRange);
+  EXPECT_NE(logits.error().message().find("0 tokens and 17 more, expected at most 16"),
+            std::string::npos)
+      << logits.error().message();
+  EXPECT_TRUE(evaluator.tokens(0).empty());
+  logits_after(evaluator, std::span(tokens).first(16));
+  EXPECT_FALSE(evaluator.append(0, std::span(tokens).first(1)));
+}
+
+TEST(ModelSequence, WrongTokensAndSequencesAreRefused) {
+  Evaluator evaluator = make(shared_model());
+  for (int32_t token : {-1, 49152, 1 << 30}) {
+    EXPECT_FALSE(evaluator.append(0, std::span(&token, 1))) << token;
+  }
+  const int32_t fine = 5;
+  EXPECT_FALSE(evaluator.append(1, std::span(&fine, 1)));
+  EXPECT_FALSE(evaluator.append(0, {}));
+  EXPECT_FALSE(evaluator.truncate(0, 1));
+}
+
+TEST(ModelMemory, WeightsAreUsedWhereTheyLie) {
+  EXPECT_EQ(shared_model()->copied_bytes(), 0u);
+  EXPECT_GT(shared_model()->mapped_bytes(), uint64_t{90} << 20);
+}
+
+TEST(ModelPasses, OneCommandBufferForAToken) {
+  Evaluator evaluator = make(shared_model());
+  const std::vector<int32_t> tokens(4, 7);
+  for (int32_t token : tokens) logits_after(evaluator, std::span(&token, 1));
+  EXPECT_EQ(evaluator.stats().passes, 4u);
+  EXPECT_GT(evaluator.stats().dispatches, 4u);
+}
+
+}  // namespace
+}  // namespace mlxn::model
