@@ -73,7 +73,7 @@ Result<double> peak_time(const Device& device, KernelRegistry& registry, const c
 }
 
 Result<Peak> measure_peak(const Device& device) {
-  constexpr uint64_t kGroups = 1024;
+  constexpr uint64_t kGroups = 256;  // 64 MiB
   KernelRegistry registry;
   registry.register_library("peak", kPeakKernels);
   MLXN_ASSIGN(const Buffer in, device.alloc(Dtype::kF32, {kGroups * 65536}));

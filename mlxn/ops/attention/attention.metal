@@ -14,15 +14,23 @@
 constant constexpr uint kLanes = 32;
 static_assert(kKvTile == kLanes, "a thread for each position of a tile");
 
+// Adds the products of `Count` elements of a query with this thread's key of a tile.
+template <uint Count, typename T>
+inline void add_products(thread float (&sums)[4], threadgroup const float* query,
+                         device const T* keys) {
+#pragma unroll
+  for (uint d = 0; d < Count; ++d) {
+    sums[d % 4] = fma(query[d], static_cast<float>(keys[d * kKvTile]), sums[d % 4]);
+  }
+}
+
 // The dot product of a query with this thread's key of a tile.
 template <typename T>
 inline float dot_of(threadgroup const float* query, device const T* keys, uint dim) {
   float sums[4] = {0, 0, 0, 0};
-  for (uint d = 0; d < dim; d += 8) {
-    for (uint j = 0; j < 8; ++j) {
-      sums[j % 4] = fma(query[d + j], static_cast<float>(keys[(d + j) * kKvTile]), sums[j % 4]);
-    }
-  }
+  uint d = 0;
+  for (; d + 32 <= dim; d += 32) add_products<32>(sums, query + d, keys + d * kKvTile);
+  for (; d < dim; d += 8) add_products<8>(sums, query + d, keys + d * kKvTile);
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
@@ -38,19 +46,30 @@ struct Seen {
   float values[N] = {0};
 };
 
-// Adds the values of positions first to last of a tile, with the weights of those positions.
-template <typename T, uint N>
+// Adds the values of `Count` positions with their weights. Whole: all N * 32 elements are there.
+template <uint Count, bool Whole, typename T, uint N>
 inline void add_values(thread Seen<N>& seen, threadgroup const float* weights,
-                       device const T* values, uint dim, uint first, uint last, uint lane) {
-  for (uint p = first; p <= last; ++p) {
-    const float weight = weights[p];
+                       device const T* values, uint dim, uint lane) {
+#pragma unroll
+  for (uint p = 0; p < Count; ++p) {
     for (uint i = 0; i < N; ++i) {
-      if (i * kLanes + lane < dim) {
+      if (Whole || i * kLanes + lane < dim) {
         seen.values[i] =
-            fma(weight, static_cast<float>(values[p * dim + i * kLanes]), seen.values[i]);
+            fma(weights[p], static_cast<float>(values[p * dim + i * kLanes]), seen.values[i]);
       }
     }
   }
+}
+
+// The same for positions first to last of a tile.
+template <bool Whole, typename T, uint N>
+inline void add_tile(thread Seen<N>& seen, threadgroup const float* weights, device const T* values,
+                     uint dim, uint first, uint last, uint lane) {
+  uint p = first;
+  for (; p + 8 <= last + 1; p += 8) {
+    add_values<8, Whole>(seen, weights + p, values + p * dim, dim, lane);
+  }
+  for (; p <= last; ++p) add_values<1, Whole>(seen, weights + p, values + p * dim, dim, lane);
 }
 
 template <typename T, uint D>
@@ -93,7 +112,12 @@ template <typename T, uint D>
     seen.most = most;
     seen.total = fma(seen.total, rescale, weight);
     for (uint i = 0; i < N; ++i) seen.values[i] *= rescale;
-    add_values(seen, weights, value_cache + begin + lane, dim, low, high, lane);
+    device const T* values = value_cache + begin + lane;
+    if (dim == D) {
+      add_tile<true>(seen, weights, values, D, low, high, lane);
+    } else {
+      add_tile<false>(seen, weights, values, dim, low, high, lane);
+    }
   }
   const float total = simd_sum(seen.total);
   for (uint i = 0; i < N; ++i) {

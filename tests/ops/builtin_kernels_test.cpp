@@ -1,0 +1,59 @@
+// The table of kernel sources that the build makes.
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "mlxn/base/strings.h"
+#include "tests/ops/ops_fixture.h"
+
+namespace mlxn::test {
+namespace {
+
+// Every file below mlxn/ops is in the table, and every kernel in it compiles.
+TEST(BuiltinKernels, AllCompile) {
+  OpDevice& on = *op_devices().front();
+  EXPECT_EQ(on.registry.source_count(), builtin_kernels().size());
+  auto names = on.registry.kernel_names(on.device);
+  ASSERT_TRUE(names) << names.error().to_string();
+  EXPECT_GE(names->size(), 95u);
+  std::vector<PipelineRequest> requests;
+  for (const std::string& name : *names) requests.push_back({name});
+  const Status status = on.registry.prewarm(on.device, requests);
+  EXPECT_TRUE(status) << status.error().to_string();
+}
+
+std::vector<std::string> lines_of(std::istream& in) {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Messages of the compiler name the file and line that a person edits.
+TEST(BuiltinKernels, LineMarksAreRight) {
+  size_t marks = 0;
+  for (const BuiltinKernels& file : builtin_kernels()) {
+    std::istringstream stream{std::string(file.text)};
+    const auto text = lines_of(stream);
+    std::vector<std::string> source;
+    size_t number = 0;
+    for (const std::string& line : text) {
+      EXPECT_FALSE(line.starts_with("#include \"")) << line;
+      char path[256];
+      if (std::sscanf(line.c_str(), "#line %zu \"%255[^\"]\"", &number, path) == 2) {
+        std::ifstream in(str(MLXN_SOURCE_DIR "/", path));
+        source = lines_of(in);
+        ++marks;
+        continue;
+      }
+      ASSERT_LE(number, source.size()) << file.name;
+      if (!line.empty()) {
+        EXPECT_EQ(line, source[number - 1]);
+      }
+      ++number;
+    }
+  }
+  EXPECT_GE(marks, 3 * builtin_kernels().size());
+}
+
+}  // namespace
+}  // namespace mlxn::test
