@@ -17,7 +17,7 @@ namespace mlxn::text {
 struct TemplateLimits {
   uint64_t source_bytes = 1 << 20;
   uint64_t steps = 4'000'000;  // nodes evaluated, plus one for each 64 bytes or item made
-  uint32_t depth = 128;        // nesting of expressions and blocks, and of macro calls
+  uint32_t depth = 256;        // nesting of expressions and blocks, and of macro calls
   uint64_t output_bytes = 16 << 20;
 };
 
