@@ -117,6 +117,7 @@ Result<Placed> read_tensor(const std::string& name, const json& fields,
 }
 
 Status read_metadata(const json& fields, SafetensorsContents& out) {
+  if (fields.is_null()) return {};  // MLX writes this where there is none
   if (!fields.is_object()) return corrupt("__metadata__, expected an object");
   for (const auto& [name, value] : fields.items()) {
     const auto* text = value.get_ptr<const std::string*>();

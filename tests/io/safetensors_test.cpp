@@ -71,6 +71,7 @@ TEST(Safetensors, TensorsMayBeEmpty) {
   ASSERT_TRUE(file->data(*file->find("a")));
   EXPECT_TRUE(file->data(*file->find("a"))->empty());
   EXPECT_TRUE(SafetensorsFile::parse(file_of("{}", 0)));
+  EXPECT_TRUE(SafetensorsFile::parse(file_of(R"({"__metadata__":null})", 0)));
 }
 
 TEST(Safetensors, AnUnknownDtypeSpoilsItsTensorOnly) {
