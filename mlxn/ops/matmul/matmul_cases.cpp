@@ -104,7 +104,6 @@ std::vector<OpCases> matmul_cases() {
   for (Dtype format : kFormats) {
     for (uint64_t m : {1u, 4u, 8u}) {
       out.cases.push_back(make_case(format, {m, 256, 1536}, Use::kBench));
-      if (format == kQ4_1) out.cases.push_back(make_case(format, {m, 768, 512}, Use::kBench));
     }
   }
   for (const Sizes& s : {Sizes{1, 576, 576}, Sizes{1, 1536, 576}, Sizes{1, 576, 1536},
