@@ -12,14 +12,14 @@
 namespace mlxn::text {
 
 struct SamplerOptions {
-  double temperature = 0.8;              // 0: greedy; otherwise 1e-4 or more
-  int32_t top_k = 40;                    // the k most likely; 0: all
-  double top_p = 0.95;                   // the fewest whose probabilities reach p; 1: all
-  double min_p = 0.05;                   // at least this share of the most likely one; 0: all
-  double repeat_penalty = 1.0;           // above 1: recent tokens are less likely; 1: off
-  int32_t repeat_last_n = 64;            // how many accepted tokens are recent; 0: none
-  uint64_t seed = 0;                     // every value is a seed
-  std::map<int32_t, double> logit_bias;  // added to the logits of these tokens
+  double temperature = 0.8;                   // 0: greedy; otherwise 1e-4 or more
+  int32_t top_k = 40;                         // the k most likely; 0: all
+  double top_p = 0.95;                        // the fewest whose probabilities reach p; 1: all
+  double min_p = 0.05;                        // at least this share of the most likely one; 0: all
+  double repeat_penalty = 1.0;                // above 1: recent tokens are less likely; 1: off
+  int32_t repeat_last_n = 64;                 // how many accepted tokens are recent; 0: none
+  uint64_t seed = 0;                          // every value is a seed
+  std::map<int32_t, double> logit_bias = {};  // added to the logits of these tokens
 };
 
 // Steps, in this order: bias, repeat penalty, top-k, top-p, min-p, temperature, draw. At
