@@ -53,9 +53,9 @@ function(mlxn_folder_tests target)
 endfunction()
 
 # mlxn_python_test(name script arguments...): a test in Python, with the packages of
-# tools/requirements.txt.
-set(MLXN_PYTHON_ENV ${PROJECT_BINARY_DIR}/python CACHE PATH "Virtual environment of the tests")
+# tools/requirements.txt, fetched on first use. One at a time: the first to run makes the environment.
 function(mlxn_python_test name)
-  add_test(NAME ${name} COMMAND ${MLXN_PYTHON_ENV}/bin/python ${ARGN})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 FIXTURES_REQUIRED text_python)
+  add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/text/with_python.sh
+                                ${PROJECT_BINARY_DIR}/python ${ARGN})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 RESOURCE_LOCK python_env)
 endfunction()
