@@ -29,9 +29,10 @@ bool is_writable(fs::path folder) {
 
 std::vector<std::pair<std::string, uint64_t>> counters_of(const MTL::Device* device) {
   const metal::CacheCounters counters = metal::cache_counters(device);
-  return {{"memory_hits", counters.memory_hits}, {"disk_hits", counters.disk_hits},
-          {"misses", counters.misses},           {"writes", counters.writes},
-          {"failures", counters.failures},       {"evictions", counters.evictions}};
+  return {{"memory_hits", counters.memory_hits}, {"archive_hits", counters.archive_hits},
+          {"disk_hits", counters.disk_hits},     {"misses", counters.misses},
+          {"writes", counters.writes},           {"failures", counters.failures},
+          {"evictions", counters.evictions}};
 }
 
 CacheReport report_cache(const metal::DeviceDescription& device) {

@@ -5,6 +5,7 @@
 
 #include "metal/rt/counters.h"
 #include "metal/rt/executor_registry.h"
+#include "metal/rt/kernel_archive.h"
 #include "metal/rt/property.h"
 #include "metal/rt/resource.h"
 #include "mlxn/base/log.h"
@@ -123,8 +124,21 @@ mlxn::metal::CacheCounters mlxn::metal::cache_counters(const MTL::Device* device
   auto* self = rt::impl(device);
   if (!self) return {};
   const rt::KernelCache::Counters counters = self->cache().counters();
-  return {counters.memory_hits, counters.disk_hits, counters.misses,
-          counters.writes,      counters.failures,  counters.evictions};
+  return {counters.memory_hits, counters.archive_hits, counters.disk_hits, counters.misses,
+          counters.writes,      counters.failures,     counters.evictions};
+}
+
+NS::Data* mlxn::metal::serialize_kernels(const MTL::Device* device) {
+  auto* self = rt::impl(device);
+  if (!self) return nullptr;
+  const std::vector<uint8_t> bytes = self->cache().serialize();
+  return rt::autoreleased(rt::make<rt::DataObject>(bytes.data(), bytes.size()));
+}
+
+bool mlxn::metal::add_kernel_archive(const void* bytes, std::size_t size) {
+  const Status status = rt::add_archive({static_cast<const uint8_t*>(bytes), size});
+  if (!status) log(LogLevel::kWarning, status.error().to_string());
+  return status.has_value();
 }
 
 namespace MTL {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "metal/msl/module.h"
+#include "metal/rt/kernel_archive.h"
 #include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 
@@ -120,7 +121,14 @@ class KernelCache::Table {
     return result;
   }
 
+  // Appends all entries in memory, as archives have them.
+  void serialize(std::vector<std::pair<std::string_view, std::vector<uint8_t>>>& out) {
+    std::lock_guard lock(mutex_);
+    for (const Entry& entry : entries_) out.emplace_back(entry.text, msl::serialize(*entry.value));
+  }
+
   uint64_t memory_hits() const { return memory_hits_; }
+  uint64_t archive_hits() const { return archive_hits_; }
   uint64_t misses() const { return misses_; }
 
  private:
@@ -144,9 +152,16 @@ class KernelCache::Table {
     return std::make_shared<const T>(std::move(value));
   }
 
-  // From disk or from `produce`, without the lock.
+  // From an archive, from disk or from `produce`, without the lock.
   template <class Produce>
   Result<Value> fetch(const CacheKey& key, const Produce& produce, uint64_t& bytes) {
+    if (auto data = find_in_archives(key.digest, key.text)) {
+      bytes = data->size();
+      if (auto value = parse({data->begin(), data->end()}, static_cast<const T*>(nullptr))) {
+        ++archive_hits_;
+        return std::make_shared<const T>(std::move(*value));
+      }
+    }
     if (auto data = store_.read(key.digest, key.text)) {
       bytes = data->size();
       if (auto value = parse(*data, static_cast<const T*>(nullptr))) {
@@ -189,7 +204,7 @@ class KernelCache::Table {
   std::unordered_map<Digest, typename std::list<Entry>::iterator, DigestHash> index_;
   std::unordered_map<Digest, std::shared_ptr<Flight>, DigestHash> flights_;
   uint64_t bytes_ = 0;
-  std::atomic<uint64_t> memory_hits_{0}, misses_{0};
+  std::atomic<uint64_t> memory_hits_{0}, archive_hits_{0}, misses_{0};
 };
 
 KernelCache::Options KernelCache::default_options() {
@@ -221,9 +236,18 @@ Result<std::shared_ptr<const msl::Image>> KernelCache::image(const CacheKey& key
   return images_->get(key, produce);
 }
 
+std::vector<uint8_t> KernelCache::serialize() const {
+  std::vector<std::pair<std::string_view, std::vector<uint8_t>>> entries;
+  libraries_->serialize(entries);
+  images_->serialize(entries);
+  std::ranges::sort(entries);  // the same kernels give the same bytes
+  return serialize_archive(entries);
+}
+
 KernelCache::Counters KernelCache::counters() const {
   const CacheStore::Counters& disk = store_.counters();
   return {.memory_hits = libraries_->memory_hits() + images_->memory_hits(),
+          .archive_hits = libraries_->archive_hits() + images_->archive_hits(),
           .disk_hits = disk.hits,
           .misses = libraries_->misses() + images_->misses(),
           .writes = disk.writes,

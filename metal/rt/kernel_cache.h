@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "metal/msl/interface.h"
 #include "metal/rt/cache_store.h"
@@ -42,7 +43,7 @@ class KernelCache {
   static Options default_options();
 
   struct Counters {
-    uint64_t memory_hits = 0, disk_hits = 0;
+    uint64_t memory_hits = 0, archive_hits = 0, disk_hits = 0;
     uint64_t misses = 0;     // neither had it: produce was called
     uint64_t writes = 0;     // entries stored on disk
     uint64_t failures = 0;   // damaged entries and failed writes; each only cost time
@@ -55,13 +56,17 @@ class KernelCache {
   using ProduceLibraryInfo = std::function<Result<msl::LibraryInfo>()>;
   using ProduceImage = std::function<Result<msl::Image>()>;
 
-  // The value for `key`: from memory, else from disk, else from `produce`, whose value is kept.
+  // The value for `key`: from memory, else from an archive (kernel_archive.h), else from disk, else
+  // from `produce`, whose value is kept.
   // When several threads ask for one key at once, one of them produces and the others wait for it.
   // An error of `produce` goes to all of them and is not kept. `produce` may ask the cache for
   // other keys.
   Result<std::shared_ptr<const msl::LibraryInfo>> library_info(const CacheKey& key,
                                                                const ProduceLibraryInfo& produce);
   Result<std::shared_ptr<const msl::Image>> image(const CacheKey& key, const ProduceImage& produce);
+
+  // An archive of all that is in memory.
+  std::vector<uint8_t> serialize() const;
 
   Counters counters() const;
   const std::string& folder() const { return store_.folder(); }  // empty: memory only

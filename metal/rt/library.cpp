@@ -5,9 +5,11 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "metal/msl/module.h"
+#include "metal/rt/kernel_archive.h"
 #include "metal/rt/validation.h"
 #include "mlxn/base/log.h"
 #include "mlxn/base/settings.h"
@@ -94,6 +96,22 @@ void save(const LibraryText& text, const CacheKey& key) {
     out << "#define " << macro.name << " " << macro.value << "\n";
   out << text.source << "\n";
   if (!out.flush()) log(LogLevel::kWarning, str("save_msl: cannot write '", path.string(), "'"));
+}
+
+// The key of code in an archive that this target can run: made for the plain levels of x86-64,
+// while machines have extensions beyond them.
+std::optional<CacheKey> archived(const CacheKey& library, const msl::CompileRequest& request) {
+  constexpr std::string_view kLevel = "x86-64-v";
+  const std::string& cpu = request.target.cpu;
+  if (!has_archives() || !cpu.starts_with(kLevel)) return std::nullopt;
+  msl::CompileRequest plain = request;
+  plain.target.features.clear();
+  for (char level = cpu.back(); level >= '2'; --level) {
+    plain.target.cpu = str(kLevel, level);
+    CacheKey key = image_key(library, plain);
+    if (find_in_archives(key.digest, key.text)) return key;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -204,6 +222,8 @@ Result<std::shared_ptr<const msl::Image>> LibraryObject::compile(
   request.target = device->info().target;
   request.shape = shape;
   request.forced_tier = device->options().forced_tier;
+  if (std::optional<CacheKey> ready = archived(key_, request))
+    return device->cache().image(*ready, [&] { return Error(ErrorCode::kInternal, name); });
   return device->cache().image(image_key(key_, request), [&]() -> Result<msl::Image> {
     MLXN_ASSIGN(const msl::Library* library, compiled());
     return library->compile(request);

@@ -1,8 +1,11 @@
 #include "mlxn/ops/builtin_kernels.h"
 
+#include "mlxn/core/kernel_archive.h"
+
 namespace mlxn {
 
 void add_builtin_kernels(KernelRegistry& registry) {
+  for (const std::span<const std::byte> archive : builtin_archives()) add_kernel_archive(archive);
   for (const BuiltinKernels& file : builtin_kernels()) {
     registry.register_library(std::string(file.name), std::string(file.text));
   }

@@ -1,6 +1,7 @@
 // The kernels that come with the library.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -17,7 +18,11 @@ struct BuiltinKernels {
 // Every source, by name. The build makes this table from the files it finds.
 std::span<const BuiltinKernels> builtin_kernels();
 
-// Registers all of them as libraries. Compiles nothing.
+// Their code, compiled ahead of time for some levels of machines. Empty where the build leaves it
+// out (MLXN_AOT_KERNELS).
+std::span<const std::span<const std::byte>> builtin_archives();
+
+// Registers all of them as libraries, and their code. Compiles nothing.
 void add_builtin_kernels(KernelRegistry& registry);
 
 }  // namespace mlxn

@@ -58,6 +58,7 @@ MLXN_METAL_API void set_include_folders(MTL::CompileOptions* options,
 // What the device's cache of compiled kernels has done so far.
 struct CacheCounters {
   uint64_t memory_hits = 0;
+  uint64_t archive_hits = 0;
   uint64_t disk_hits = 0;
   uint64_t misses = 0;    // the compiler was asked
   uint64_t writes = 0;    // entries stored on disk
@@ -105,6 +106,15 @@ struct ReplayReport {
 // replay only captures of people you trust.
 MLXN_METAL_API bool replay_capture(MTL::Device* device, const char* path, ReplayReport* report,
                                    NS::Error** error);
+
+// Archives: compiled kernels that a program brings along, so that it needs no compiler. What a
+// device has compiled or loaded so far, as bytes to embed; autoreleased. Devices whose `cpu_target`
+// is a plain level, such as x86-64-v3, make archives for all machines of that level and above.
+MLXN_METAL_API NS::Data* serialize_kernels(const MTL::Device* device);
+// Adds such bytes for all devices of this process; they must stay where they are, and are trusted
+// like the program itself. Kernels that were compiled from other text, or by another version of the
+// compiler, are not found in them. False for bytes of another form.
+MLXN_METAL_API bool add_kernel_archive(const void* bytes, std::size_t size);
 
 // A library as bytes (source and options), for a file or to embed; autoreleased.
 MLXN_METAL_API NS::Data* serialize_library(const MTL::Library* library);

@@ -1,0 +1,64 @@
+// Compiles the built-in kernels for one level of machines and writes them as an archive to embed.
+//   precompile LEVEL OUTPUT      for example: precompile x86-64-v3 builtin-v3.bin
+#define NS_PRIVATE_IMPLEMENTATION
+#define CA_PRIVATE_IMPLEMENTATION
+#define MTL_PRIVATE_IMPLEMENTATION
+#include <Metal/Metal.hpp>
+#include <cstdio>
+#include <fstream>
+#include <mlxn/metal_extensions.hpp>
+#include <string>
+
+#include "mlxn/base/settings.h"
+#include "mlxn/base/strings.h"
+#include "mlxn/ops/builtin_kernels.h"
+
+namespace mlxn {
+namespace {
+
+Result<NS::SharedPtr<MTL::Device>> open_device() {
+  NS::Error* error = nullptr;
+  metal::DeviceOptions options;
+  options.executor = "cpu";
+  options.cache = false;
+  auto device = NS::TransferPtr(metal::create_device(options, &error));
+  if (device) return device;
+  return Error(ErrorCode::kDeviceNotFound, error->localizedDescription()->utf8String());
+}
+
+// The same way as an op asks for its kernel, so that the same keys are found again.
+Status compile_all(MTL::Device* metal_device) {
+  MLXN_ASSIGN(const Device device, Device::wrap(metal_device));
+  KernelRegistry registry;
+  add_builtin_kernels(registry);
+  MLXN_ASSIGN(const std::vector<std::string> names, registry.kernel_names(device));
+  std::vector<PipelineRequest> requests;
+  for (const std::string& name : names) requests.push_back({name});
+  return registry.prewarm(device, requests, 1);
+}
+
+Status precompile(const std::string& level, const std::string& path) {
+  MLXN_TRY(set_setting(Setting::kCpuTarget, level));
+  MLXN_ASSIGN(const NS::SharedPtr<MTL::Device> device, open_device());
+  MLXN_TRY(compile_all(device.get()));
+  const NS::Data* archive = metal::serialize_kernels(device.get());
+  std::ofstream out(path, std::ios::binary);
+  out.write(static_cast<const char*>(archive->mutableBytes()),
+            static_cast<std::streamsize>(archive->length()));
+  if (!out.flush()) return Error(ErrorCode::kIo, str("cannot write '", path, "'"));
+  return {};
+}
+
+}  // namespace
+}  // namespace mlxn
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "Usage: precompile LEVEL OUTPUT\n");
+    return 2;
+  }
+  auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+  const mlxn::Status status = mlxn::precompile(argv[1], argv[2]);
+  if (!status) std::fprintf(stderr, "precompile: %s\n", status.error().to_string().c_str());
+  return status ? 0 : 1;
+}
