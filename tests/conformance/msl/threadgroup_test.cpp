@@ -109,13 +109,13 @@ KernelTable& table() {
        with_memory(groups(64, 64), {256, 256})},
       {"static_and_dynamic",
        "kernel void static_and_dynamic(" ARGS ", threadgroup uchar* raw [[threadgroup(0)]]) { "
-                                              "threadgroup uint s[1024]; threadgroup uint* d "
+       "threadgroup uint s[1024]; threadgroup uint* d "
        "= (threadgroup uint*)raw;"
        " s[l] = 1; d[l] = u[i]; " BARRIER "out[i] = d[n - 1 - l] + s[l]; }",
        64, [](size_t i) { return reversed(64, 64)(i) + 1; }, with_memory(groups(64, 64), {256})},
       {"several_static_arrays",
        "kernel void several_static_arrays(" ARGS ") { threadgroup uint a[1024]; threadgroup half "
-                                                 "b[1024]; threadgroup float4 c[1024]; a[l] = l; "
+       "b[1024]; threadgroup float4 c[1024]; a[l] = l; "
        "b[l] = half(l); c[l] = float4(l); " BARRIER
        "uint m = n - 1 - l; out[i] = a[m] + uint(b[m]) + uint(c[m].w); }",
        64, [](size_t i) { return 3.0 * double(63 - i); }},
