@@ -10,6 +10,7 @@
 
 #include "metal/msl/module.h"
 #include "metal/rt/kernel_archive.h"
+#include "metal/rt/target_levels.h"
 #include "metal/rt/validation.h"
 #include "mlxn/base/log.h"
 #include "mlxn/base/settings.h"
@@ -98,16 +99,12 @@ void save(const LibraryText& text, const CacheKey& key) {
   if (!out.flush()) log(LogLevel::kWarning, str("save_msl: cannot write '", path.string(), "'"));
 }
 
-// The key of code in an archive that this target can run: made for the plain levels of x86-64,
-// while machines have extensions beyond them.
+// The key of code in an archive that this target can run.
 std::optional<CacheKey> archived(const CacheKey& library, const msl::CompileRequest& request) {
-  constexpr std::string_view kLevel = "x86-64-v";
-  const std::string& cpu = request.target.cpu;
-  if (!has_archives() || !cpu.starts_with(kLevel)) return std::nullopt;
+  if (!has_archives()) return std::nullopt;
   msl::CompileRequest plain = request;
-  plain.target.features.clear();
-  for (char level = cpu.back(); level >= '2'; --level) {
-    plain.target.cpu = str(kLevel, level);
+  for (msl::Target& level : plain_levels(request.target)) {
+    plain.target = std::move(level);
     CacheKey key = image_key(library, plain);
     if (find_in_archives(key.digest, key.text)) return key;
   }

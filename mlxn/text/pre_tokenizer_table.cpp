@@ -21,6 +21,8 @@ namespace {
 #define MLXN_DEEPSEEK_WORDS                                                                 \
   R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)" \
   R"(| ?[\p{P}\p{S}]+[\r\n]*)" MLXN_SPACE_TAIL
+#define MLXN_DEEPSEEK_MARKS \
+  R"(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)"
 #define MLXN_BLOOM R"( ?[^(\s|.,!?\x{2026}\x{3002}\x{FF0C}\x{3001}\x{964}\x{6D4}\x{60C})]+)"
 // The letters that deepseek-llm counts: those with case, of one version of Unicode.
 #define MLXN_DEEPSEEK_LETTERS                                                               \
@@ -86,9 +88,7 @@ const std::vector<PreTokenizerInfo>& table() {
        .whole_pieces = true,
        .adds_bos = true},
       {.names = "deepseek-llm",
-       .patterns = {R"([\r\n])", R"(\s?[)" MLXN_DEEPSEEK_LETTERS "]+",
-                    R"(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F})"
-                    R"(\x{3000}-\x{3002}]+)",
+       .patterns = {R"([\r\n])", R"(\s?[)" MLXN_DEEPSEEK_LETTERS "]+", MLXN_DEEPSEEK_MARKS,
                     // \s+$ without looking again at every space of a long run.
                     R"((?<!\s)\s++\z)", MLXN_EAST_ASIAN, R"(\p{N}+)"}},
       {.names = "deepseek-coder",

@@ -177,7 +177,7 @@ Result<Value> Evaluator::call_range(const Arguments& arguments) {
 }
 
 Result<Value> Evaluator::loop_attribute(const Value& value, std::string_view name) {
-  const Value undefined{Value::Handle{}};
+  Value undefined{Value::Handle{}};
   const auto loop = std::find_if(loops_.rbegin(), loops_.rend(), [&](const Loop& one) {
     return one.serial == value.handle()->index;
   });

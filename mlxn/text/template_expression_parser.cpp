@@ -141,7 +141,8 @@ Result<ExpressionPtr> ExpressionParser::parse_not() {
 
 Result<ExpressionPtr> ExpressionParser::parse_compare() {
   MLXN_ASSIGN(ExpressionPtr first, parse_sum());
-  ExpressionPtr node;
+  ExpressionPtr node = make(Kind::kCompare, first->at);
+  node->children.push_back(std::move(first));
   while (true) {
     std::string name;
     for (std::string_view one : {"==", "!=", "<=", ">=", "<", ">"}) {
@@ -155,15 +156,11 @@ Result<ExpressionPtr> ExpressionParser::parse_compare() {
       name = "not in";
     }
     if (name.empty()) break;
-    if (!node) {
-      node = make(Kind::kCompare, first->at);
-      node->children.push_back(std::move(first));
-    }
     MLXN_ASSIGN(ExpressionPtr next, parse_sum());
     node->names.push_back(std::move(name));
     node->children.push_back(std::move(next));
   }
-  if (!node) return first;
+  if (node->names.empty()) return std::move(node->children[0]);
   return finish(std::move(node));
 }
 

@@ -308,8 +308,9 @@ class Lexer {
   Result<size_t> append_code(std::string_view number, int base, std::string& value,
                              size_t used) const {
     uint32_t code = 0;
-    const char* end = number.data() + number.size();
-    const auto done = std::from_chars(number.data(), end, code, base);
+    const char* begin = number.data();
+    const char* end = begin + number.size();
+    const auto done = std::from_chars(begin, end, code, base);
     const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
     if (done.ec != std::errc() || done.ptr != end || code > 0x10FFFF || surrogate)
       return fail(str("'", number, "' names no character"));

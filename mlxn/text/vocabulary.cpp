@@ -104,7 +104,7 @@ Status Vocabulary::load_tokens(const io::Metadata& metadata, Spelling spelling) 
                                                 " bytes, expected at most ", kMaxSpecialBytes));
     std::optional<std::string> bytes;
     if (!special && spelling == Spelling::kByteLevel) bytes = decode_byte_level(texts[i]);
-    pieces_.push_back(bytes ? std::move(*bytes) : texts[i]);
+    pieces_.push_back(bytes ? std::move(*bytes) : std::string(texts[i]));
     if (texts[i].empty()) continue;  // a gap in the numbering: no text leads to it
     const auto [same, fresh] = spelled_.emplace(texts[i], id);
     if (!fresh)
@@ -134,20 +134,14 @@ Status Vocabulary::load_special(const io::Metadata& metadata) {
 // Files name the token that ends a text, not always those that end a turn; these are known by their
 // texts. Tokens of plain text do not count: code may well hold "</s>".
 void Vocabulary::find_ends() {
-  constexpr std::string_view kTurnEnds[] = {
-      "<|eot_id|>",
-      "<|im_end|>",
-      "<|end|>",
-      "<end_of_turn>",
-      "<|eot|>",
-      "<end_of_utterance>",
-      "<EOT>",
-      "[EOT]",
-      "<turn|>",
-      "<|endoftext|>",
-      "<|end_of_text|>",
+  // In two literals: "e" would count as a hexadecimal digit.
+  constexpr std::string_view kDeepseekEnd =
       "<\xEF\xBD\x9C"
-      "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
+      "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>";
+  constexpr std::string_view kTurnEnds[] = {
+      "<|eot_id|>", "<|im_end|>",         "<|end|>",         "<end_of_turn>",
+      "<|eot|>",    "<end_of_utterance>", "<EOT>",           "[EOT]",
+      "<turn|>",    "<|endoftext|>",      "<|end_of_text|>", kDeepseekEnd,
   };
   constexpr std::string_view kOtherEnds[] = {"<|eom_id|>", "<|return|>", "<|call|>",  "</s>",
                                              "<eos>",      "[EOS]",      "<|flush|>", "<|calls|>"};

@@ -42,7 +42,6 @@ class CpuExecutor : public rt::Executor {
  public:
   explicit CpuExecutor(const CpuOptions& options)
       : info_(describe(options)),
-        target_key_(info_.target.to_key()),
         account_(std::make_shared<std::atomic<uint64_t>>(0)),
         schedule_seed_(options.schedule_seed),
         thread_order_(options.reverse_threads ? ThreadOrder::kDescending : ThreadOrder::kAscending),
@@ -59,7 +58,7 @@ class CpuExecutor : public rt::Executor {
   }
   Result<std::shared_ptr<rt::Pipeline>> load(const msl::Image& image,
                                              const std::string& kernel) override {
-    return load_pipeline(image, kernel, target_key_, thread_order_);
+    return load_pipeline(image, kernel, info_.target, thread_order_);
   }
   Status run(const rt::CommandList& list, rt::RunTimes& times) override {
     times.start_ns = now_ns();
@@ -79,7 +78,6 @@ class CpuExecutor : public rt::Executor {
   }
 
   const rt::DeviceInfo info_;
-  const std::string target_key_;
   const Account account_;
   const uint64_t schedule_seed_;
   const ThreadOrder thread_order_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "metal/msl/kernel_abi.h"
+#include "metal/rt/target_levels.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::cpu {
@@ -74,14 +75,21 @@ Result<std::shared_ptr<CpuPipeline>> load(const msl::Image& image, const msl::Ke
   return pipeline;
 }
 
+// Whether a machine of this target runs code for the target with that key.
+bool runs(const msl::Target& target, const std::string& key) {
+  return key == target.to_key() ||
+         std::ranges::any_of(rt::plain_levels(target),
+                             [&](const msl::Target& level) { return level.to_key() == key; });
+}
+
 }  // namespace
 
 Result<std::shared_ptr<rt::Pipeline>> load_pipeline(const msl::Image& image,
                                                     const std::string& kernel,
-                                                    const std::string& target, ThreadOrder order) {
-  if (image.target != target) {
+                                                    const msl::Target& target, ThreadOrder order) {
+  if (!runs(target, image.target)) {
     return refused(str("kernel \"", kernel, "\" was compiled for \"", image.target,
-                       "\", this device runs \"", target, "\""));
+                       "\", this device runs \"", target.to_key(), "\""));
   }
   auto found = std::ranges::find(image.kernels, kernel, &msl::Kernel::name);
   if (found == image.kernels.end()) {

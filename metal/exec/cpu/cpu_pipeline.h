@@ -30,9 +30,10 @@ class CpuPipeline : public rt::Pipeline {
   bool is_coroutine() const { return kernel.tier == msl::Tier::kCoroutine; }
 };
 
-// Makes an image's kernel executable; `target` is the key of the code this machine runs.
+// Makes an image's kernel executable. `target` is what this machine runs: code for it, or for a
+// plain level below it.
 Result<std::shared_ptr<rt::Pipeline>> load_pipeline(const msl::Image& image,
                                                     const std::string& kernel,
-                                                    const std::string& target, ThreadOrder order);
+                                                    const msl::Target& target, ThreadOrder order);
 
 }  // namespace mlxn::cpu
