@@ -262,6 +262,16 @@ class Team {
     return reinterpret_cast<WorkerState*>(states_.data())[worker];
   }
 
+  // With the programs that are wanted.
+  Batch batch_of(uint64_t number) const {
+    Batch batch = make_batch(options_.seed, number);
+    if (options_.program_seed != 0) {
+      std::erase_if(batch.programs,
+                    [&](const Program& p) { return p.seed != options_.program_seed; });
+    }
+    return batch;
+  }
+
   void start(unsigned worker, uint64_t first) {
     if (first >= batches_) return;
     const pid_t pid = start_child(
@@ -269,11 +279,7 @@ class Team {
           Worker own(options_, machine_, compiler_, *counts_, state(worker));
           for (uint64_t b = first; b < batches_; b += options_.jobs) {
             alarm(kBatchSeconds);
-            Batch batch = make_batch(options_.seed, b);
-            if (options_.program_seed != 0) {
-              std::erase_if(batch.programs,
-                            [&](const Program& p) { return p.seed != options_.program_seed; });
-            }
+            const Batch batch = batch_of(b);
             if (!batch.programs.empty()) own.run(batch);
           }
           return 0;
@@ -288,7 +294,7 @@ class Team {
     if (end.good()) return;
     const WorkerState last = state(worker);
     add(counts_->crashed);
-    const Batch batch = make_batch(options_.seed, last.batch);
+    const Batch batch = batch_of(last.batch);
     const Way way{last.tier == -2 ? kOracleTier : last.tier, batch.shape};
     Worker own(options_, machine_, compiler_, *counts_, state(worker));
     own.report({batch.programs[last.program], way, batch.launches[last.launch], batch.input_seed},

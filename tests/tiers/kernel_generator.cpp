@@ -254,12 +254,12 @@ Node Generator::assignment(const Place& place) {
 Node Generator::memory_access(const Place& place) {
   const uint32_t kind = random_.below(10);
   if (kind < 3) {  // the thread's own words, in places the compiler knows and in others
-    auto place = [&] {
+    auto word = [&] {
       return random_.percent(50)
                  ? Text{"out[gid * 8u + ", 4 + random_.below(4), "u]"}
                  : Text{"out[gid * 8u + 4u + (", maker_.make(Type::kUint, 1), " & 3u)]"};
     };
-    const std::string written = place(), read = place();
+    const std::string written = word(), read = word();
     return Node::line(Text{written, " = ", maker_.make(Type::kUint), " + ", read, ";"});
   }
   if (kind < 5) {
