@@ -4,7 +4,9 @@ function(mlxn_find_ccache)
   find_program(MLXN_CCACHE ccache)
   if(MLXN_CCACHE)
     set(CMAKE_C_COMPILER_LAUNCHER ${MLXN_CCACHE} PARENT_SCOPE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${MLXN_CCACHE} PARENT_SCOPE)
+    # What it takes to cache files that use a precompiled header.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${MLXN_CCACHE} PARENT_SCOPE)
   endif()
 endfunction()
 
@@ -35,6 +37,11 @@ function(mlxn_folder_library target)
   mlxn_target(${target})
 endfunction()
 
+# Tests run once: what counts is how soon they start.
+function(mlxn_test_flags target)
+  target_compile_options(${target} PRIVATE -O0 $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+endfunction()
+
 # mlxn_folder_tests(name LIBS...): one GoogleTest binary from all *_test.cpp of the calling folder.
 function(mlxn_folder_tests target)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -43,7 +50,8 @@ function(mlxn_folder_tests target)
   endif()
   add_executable(${target} ${sources})
   mlxn_target(${target})
-  target_compile_options(${target} PRIVATE -O1)  # tests run once: what counts is how soon they start
+  mlxn_test_flags(${target})
+  target_precompile_headers(${target} REUSE_FROM test_prelude)
   target_link_libraries(${target} PRIVATE ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES TIMEOUT 600)
@@ -56,7 +64,7 @@ endfunction()
 # mlxn_python_test(name script arguments...): a test in Python, with the packages of
 # tools/requirements.txt, fetched on first use. One at a time: the first to run makes the environment.
 function(mlxn_python_test name)
-  add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/text/with_python.sh
+  add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/with_python.sh
                                 ${PROJECT_BINARY_DIR}/python ${ARGN})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 RESOURCE_LOCK python_env)
 endfunction()

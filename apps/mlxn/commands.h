@@ -20,5 +20,6 @@ void add_bench(CLI::App& app, Run& run);
 void add_info(CLI::App& app, Run& run);
 void add_tokenize(CLI::App& app, Run& run);
 void add_perplexity(CLI::App& app, Run& run);
+void add_ops(CLI::App& app, Run& run);
 
 }  // namespace mlxn::cli

@@ -18,6 +18,7 @@ int run(int argc, char** argv) {
       "  mlxn info -m FILE            what is in a model file?\n"
       "  mlxn tokenize -m FILE        text to tokens\n"
       "  mlxn perplexity -m FILE -f TEXT\n"
+      "  mlxn ops                     which kernels run here, for which types?\n"
       "  mlxn doctor                  is everything in order here?\n"
       "  mlxn replay FILE             run a frame capture again and compare"};
   app.footer(
@@ -31,6 +32,7 @@ int run(int argc, char** argv) {
   add_info(app, chosen);
   add_tokenize(app, chosen);
   add_perplexity(app, chosen);
+  add_ops(app, chosen);
   add_doctor(app, chosen);
   add_replay(app, chosen);
   try {

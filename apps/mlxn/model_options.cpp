@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <set>
 
 #include "apps/mlxn/commands.h"
 #include "mlxn/base/settings.h"
@@ -37,6 +38,34 @@ Result<Device> open_device(const ModelOptions& options) {
   return Device::create(runtime);
 }
 
+KernelName split_kernel_name(const std::string& kernel) {
+  for (const DtypeInfo& dtype : dtypes()) {
+    const std::string suffix = str("_", dtype.name);
+    if (kernel.ends_with(suffix))
+      return {kernel.substr(0, kernel.size() - suffix.size()), std::string(dtype.name)};
+  }
+  return {kernel, ""};
+}
+
+namespace {
+
+Status prepare_kernels(const model::Model& model, const ModelOptions& options) {
+  std::set<std::string, std::less<>> types = {"f32", options.cache};
+  for (const io::TensorInfo& tensor : model.file().tensors())
+    if (tensor.dtype) types.emplace(to_string(*tensor.dtype));
+  MLXN_ASSIGN(const std::vector<std::string> names, model.kernels().kernel_names(model.device()));
+  std::vector<PipelineRequest> requests;
+  for (const std::string& name : names)
+    if (types.contains(split_kernel_name(name).type)) requests.push_back({name});
+  ProgressLine progress(!options.quiet);
+  return model.kernels().prewarm(model.device(), requests, 0,
+                                 [&](size_t done, size_t total, const std::string&) {
+                                   progress.show("kernels", done, total);
+                                 });
+}
+
+}  // namespace
+
 Result<LoadedModel> load_model(const ModelOptions& options) {
   MLXN_ASSIGN(const Device device, open_device(options));
   LoadedModel loaded;
@@ -44,6 +73,7 @@ Result<LoadedModel> load_model(const ModelOptions& options) {
   auto tokenizer = text::Tokenizer::create(loaded.model->metadata());
   if (!tokenizer) return std::move(tokenizer.error().add_context(options.path));
   loaded.tokenizer = std::move(*tokenizer);
+  MLXN_TRY(prepare_kernels(*loaded.model, options));
   return loaded;
 }
 

@@ -33,7 +33,15 @@ struct LoadedModel {
   std::shared_ptr<const model::Model> model;
   std::unique_ptr<text::Tokenizer> tokenizer;
 };
+// Also gets the kernels ready that the model's types need: where they must be compiled, that is
+// what takes long, and it shows progress.
 Result<LoadedModel> load_model(const ModelOptions& options);
+
+// An entry point's name without the type at its end, and that type: "rms_norm", "f32".
+struct KernelName {
+  std::string stem, type;
+};
+KernelName split_kernel_name(const std::string& kernel);
 Result<model::EvaluatorOptions> evaluator_options(const ModelOptions& options);
 
 // Prints "mlxn: command: error" and gives the exit status of a failure.

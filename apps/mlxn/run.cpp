@@ -21,7 +21,7 @@ struct Options {
   bool raw = false, interactive = false, show_stats = true;
 };
 
-// Set by Ctrl-C: ends the answer, not the program. A second one while nothing is answered ends it.
+// Set by Ctrl-C: ends the answer, not the program. While nothing is answered it ends the chat.
 volatile std::sig_atomic_t interrupted = 0;
 
 void on_interrupt(int) {
@@ -74,7 +74,10 @@ class Chat {
                                                                prompt, options_->generate, events));
     std::printf("\n");
     std::fflush(stdout);
-    messages_.push_back({"assistant", result.text});
+    if (template_)
+      messages_.push_back({"assistant", result.text});
+    else
+      raw_ += result.text;
     if (options_->show_stats) print_stats(result);
     return {};
   }
@@ -134,7 +137,7 @@ class Chat {
   std::unique_ptr<model::Evaluator> evaluator_;
   std::unique_ptr<text::ChatTemplate> template_;
   std::vector<text::ChatMessage> messages_;
-  std::string raw_;
+  std::string raw_;  // all of the text, where there is no template
 };
 
 Status converse(Chat& chat) {
@@ -152,8 +155,8 @@ Status converse(Chat& chat) {
 }
 
 Status run_model(const Options& options) {
-  const InterruptGuard guard;
   MLXN_ASSIGN(Chat chat, Chat::create(options));
+  const InterruptGuard guard;
   if (!options.prompt.empty()) MLXN_TRY(chat.answer(options.prompt));
   if (options.interactive || options.prompt.empty()) return converse(chat);
   return {};

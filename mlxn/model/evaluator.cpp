@@ -100,8 +100,8 @@ Status Evaluator::check(uint32_t sequence, std::span<const int32_t> tokens) cons
   return {};
 }
 
-Result<std::span<const float>> Evaluator::append(uint32_t sequence, std::span<const int32_t> tokens,
-                                                 const Progress& progress) {
+Result<std::span<const float>> Evaluator::append(uint32_t sequence,
+                                                 std::span<const int32_t> tokens) {
   if (tokens.empty()) return Error(ErrorCode::kInvalidArgument, "no tokens, expected at least one");
   MLXN_TRY(check(sequence, tokens));
   const uint64_t start = sequences_[sequence].size();
@@ -113,7 +113,6 @@ Result<std::span<const float>> Evaluator::append(uint32_t sequence, std::span<co
     done += count;
     if (done == tokens.size()) pass.outputs = {static_cast<uint32_t>(count - 1)};
     MLXN_ASSIGN(logits, run(pass));
-    if (progress) progress(done);
   }
   sequences_[sequence].insert(sequences_[sequence].end(), tokens.begin(), tokens.end());
   return logits;

@@ -51,10 +51,8 @@ class Evaluator {
 
   // Appends at least one token, in passes of at most options().chunk, and gives the logits of the
   // last one. They are valid until the next call. kOutOfRange when the context is full, with the
-  // sizes; then nothing was appended. `progress` hears how many tokens are done.
-  using Progress = std::function<void(uint64_t done)>;
-  Result<std::span<const float>> append(uint32_t sequence, std::span<const int32_t> tokens,
-                                        const Progress& progress = {});
+  // sizes; then nothing was appended.
+  Result<std::span<const float>> append(uint32_t sequence, std::span<const int32_t> tokens);
   // The same with the logits of every token: `visit` gets its index among `tokens` and its logits.
   using Visit = std::function<void(uint64_t index, std::span<const float> logits)>;
   Status append_each(uint32_t sequence, std::span<const int32_t> tokens, const Visit& visit);

@@ -63,16 +63,29 @@ Result<Generated> generate(Evaluator& evaluator, const text::Tokenizer& tokenize
 
   uint64_t start = now_ns();
   result.prompt_tokens = prompt.size();
+  const uint64_t context = evaluator.options().context;
+  if (prompt.empty() || prompt.size() > context) {
+    return Error(ErrorCode::kOutOfRange,
+                 str("a prompt of ", prompt.size(), " tokens, expected 1 to ", context,
+                     ", the size of the context"));
+  }
   result.reused_tokens = evaluator.keep_prefix(sequence, prompt);
-  MLXN_ASSIGN(std::span<const float> logits,
-              evaluator.append(sequence, prompt.subspan(result.reused_tokens), [&](uint64_t done) {
-                if (events.prompt) events.prompt(result.reused_tokens + done, prompt.size());
-              }));
+  std::span<const float> logits;
+  for (uint64_t done = result.reused_tokens; done < prompt.size();) {
+    if (cancelled()) {
+      result.reason = StopReason::kCancelled;
+      return result;
+    }
+    const uint64_t count = std::min<uint64_t>(evaluator.options().chunk, prompt.size() - done);
+    MLXN_ASSIGN(logits, evaluator.append(sequence, prompt.subspan(done, count)));
+    done += count;
+    if (events.prompt) events.prompt(done, prompt.size());
+  }
   for (int32_t token : prompt) sampler.accept(token);
   result.prompt_ns = now_ns() - start;
 
   start = now_ns();
-  const uint64_t room = evaluator.options().context - prompt.size();
+  const uint64_t room = context - prompt.size();
   const uint64_t most = options.max_tokens ? std::min(options.max_tokens, room) : room;
   result.reason = most == room && most != options.max_tokens ? StopReason::kContextFull
                                                              : StopReason::kMaxTokens;

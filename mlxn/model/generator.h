@@ -42,7 +42,8 @@ struct GenerateEvents {
 };
 
 // Makes `sequence` hold `prompt` (keeping what it has in common with it) and then the answer. The
-// token that ended it is not part of the sequence.
+// token that ended it is not part of the sequence. kOutOfRange when the context cannot hold the
+// prompt; an answer that fills the context ends there.
 Result<Generated> generate(Evaluator& evaluator, const text::Tokenizer& tokenizer,
                            uint32_t sequence, std::span<const int32_t> prompt,
                            const GenerateOptions& options, const GenerateEvents& events = {});

@@ -73,7 +73,7 @@ inline void add_tile(thread Seen<N>& seen, threadgroup const float* weights, dev
 }
 
 template <typename T, uint D>
-[[kernel]] void attention(
+[[kernel, max_total_threads_per_threadgroup(32)]] void attention(
     device const float* queries [[buffer(0)]], device const T* key_cache [[buffer(1)]],
     device const T* value_cache [[buffer(2)]], device const uint* positions [[buffer(3)]],
     device const uint* sequences [[buffer(4)]], device float* output [[buffer(5)]],

@@ -65,12 +65,11 @@ inline void unpack_chunk(device const W* row, uint begin, uint depth, threadgrou
 }
 
 template <typename W, uint M>
-[[kernel]] void matmul(device const W* weights [[buffer(0)]],
-                       device const float* input [[buffer(1)]], device float* output [[buffer(2)]],
-                       constant MatmulArgs& args [[buffer(3)]],
-                       uint2 group [[threadgroup_position_in_grid]],
-                       uint lane [[thread_index_in_simdgroup]],
-                       uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+[[kernel, max_total_threads_per_threadgroup(128)]] void matmul(
+    device const W* weights [[buffer(0)]], device const float* input [[buffer(1)]],
+    device float* output [[buffer(2)]], constant MatmulArgs& args [[buffer(3)]],
+    uint2 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]]) {
   threadgroup float chunks[kColumns * kChunk];
   threadgroup float* chunk = chunks + simdgroup * kChunk;
   threadgroup const float* own = chunk + lane;
