@@ -63,8 +63,10 @@ endfunction()
 
 # mlxn_python_test(name script arguments...): a test in Python, with the packages of
 # tools/requirements.txt, fetched on first use. One at a time: the first to run makes the environment.
+# One thread: numpy's own wait busily when tests run side by side.
 function(mlxn_python_test name)
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/with_python.sh
                                 ${PROJECT_BINARY_DIR}/python ${ARGN})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 RESOURCE_LOCK python_env)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 RESOURCE_LOCK python_env
+                                          ENVIRONMENT OPENBLAS_NUM_THREADS=1)
 endfunction()

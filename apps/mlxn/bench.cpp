@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
   ModelOptions model;
   std::vector<uint64_t> prompts = {512}, answers = {128}, depths = {0};
-  std::vector<std::string> pairs;  // "512,128": prompt and answer in one test
+  std::vector<std::pair<uint64_t, uint64_t>> pairs;  // prompt and answer in one test
   uint64_t repetitions = 5;
   std::string format = "md";
   bool verbose = false;
@@ -92,18 +92,10 @@ Result<std::vector<Test>> tests_of(const Options& options) {
       if (n) tests.push_back({n, 0, depth});
     for (uint64_t n : options.answers)
       if (n) tests.push_back({0, n, depth});
-    for (const std::string& pair : options.pairs) {
-      Test test{0, 0, depth};
-      if (std::sscanf(pair.c_str(), "%" SCNu64 ",%" SCNu64, &test.prompt, &test.answer) != 2 ||
-          !test.prompt || !test.answer) {
-        return Error(ErrorCode::kInvalidArgument,
-                     str("-pg ", pair, ", expected two numbers from 1 up, as in 512,128"));
-      }
-      tests.push_back(test);
-    }
+    for (const auto& [prompt, answer] : options.pairs) tests.push_back({prompt, answer, depth});
   }
   if (tests.empty())
-    return Error(ErrorCode::kInvalidArgument, "no test, expected -p, -n or -pg above 0");
+    return Error(ErrorCode::kInvalidArgument, "no test, expected -p, -n or --pg above 0");
   return tests;
 }
 
@@ -306,7 +298,8 @@ Status run_bench(const Options& options) {
 void add_bench(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand(
       "bench",
-      "Measures a model: pp reads a prompt of -p tokens, tg writes -n tokens one by one, -pg does\n"
+      "Measures a model: pp reads a prompt of -p tokens, tg writes -n tokens one by one, --pg "
+      "does\n"
       "both, -d puts so many tokens in front. Same tests and columns as llama-bench. Every test "
       "is\n"
       "run once to warm up; its logits must be finite and the same in every repetition.");
@@ -317,8 +310,9 @@ void add_bench(CLI::App& app, Run& run) {
       ->delimiter(',');
   command->add_option("-n,--n-gen", options->answers, "tokens to write (default 128); 0: none")
       ->delimiter(',');
-  command->add_option("--pg", options->pairs, "both in one test, as in --pg 512,128")
-      ->allow_extra_args(false);
+  command->add_option("--pg", options->pairs, "both in one test, as in --pg 512,128; repeatable")
+      ->delimiter(',')
+      ->check(CLI::Range(uint64_t{1}, UINT64_MAX >> 1));
   command->add_option("-d,--n-depth", options->depths, "tokens in front (default 0)")
       ->delimiter(',');
   command->add_option("-b,--batch-size", options->model.chunk, "tokens in one pass (default 512)")

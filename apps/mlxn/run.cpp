@@ -128,7 +128,7 @@ class Chat {
         stderr, "[prompt %llu tokens (%llu reused), %.1f t/s; answer %zu tokens, %.1f t/s; %s]\n",
         static_cast<unsigned long long>(result.prompt_tokens),
         static_cast<unsigned long long>(result.reused_tokens), rate(read, result.prompt_ns),
-        result.tokens.size(), rate(result.tokens.size(), result.answer_ns),
+        result.tokens.size(), rate(result.answer_passes, result.answer_ns),
         std::string(to_string(result.reason)).c_str());
   }
 

@@ -109,6 +109,7 @@ Result<Generated> generate(Evaluator& evaluator, const text::Tokenizer& tokenize
     }
     if (result.tokens.size() == most) break;  // nobody needs what comes behind it
     MLXN_ASSIGN(logits, evaluator.append(sequence, std::span(&token, 1)));
+    ++result.answer_passes;
   }
   output.finish();
   result.answer_ns = now_ns() - start;

@@ -30,6 +30,7 @@ struct Generated {
   std::vector<int32_t> tokens;  // without the end token
   StopReason reason = StopReason::kEndToken;
   uint64_t prompt_tokens = 0, reused_tokens = 0;
+  uint64_t answer_passes = 0;  // behind the prompt's; often one less than tokens
   // Evaluation of the prompt, to its last token, and of the answer, on the host's clock.
   uint64_t prompt_ns = 0, answer_ns = 0;
 };

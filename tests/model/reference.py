@@ -2,8 +2,8 @@
 """What a Llama-type GGUF model must answer, computed with numpy and nothing of this library.
 
 Weights are dequantised by the gguf package; everything else is written out below: products with weights in
-float32, the rest in float64. Writes one file for model_test.cpp: little-endian int32 and float32 fields, each list with its length in
-front.
+float32, the rest in float64. Writes one file for model_test.cpp: little-endian int32 and float32 fields, each
+list with its length in front.
 
   reference.py MODEL MLXN OUTPUT
 
@@ -71,39 +71,48 @@ class Model:
             out[:, head] = (weights / weights.sum(axis=-1, keepdims=True)) @ v[:, head // groups]
         return out
 
-    def forward(self, tokens, cache):
-        """Logits of all tokens; `cache` holds keys and values of earlier ones and is extended."""
-        first = cache[0][0].shape[0] if cache else 0
-        positions = np.arange(first, first + len(tokens))
-        x = self.tensors["token_embd.weight"][tokens].astype(np.float64)
+    def forward(self, parts):
+        """Logits of the last token of each part, or of all tokens when there is one part alone.
+
+        A part is the next tokens of a sequence and a list with keys and values of its earlier ones for each
+        layer, which is extended. Parts meet in products with weights only."""
+        ends = np.cumsum([len(tokens) for tokens, _ in parts])
+        firsts = [len(cache[0][0]) if cache else 0 for _, cache in parts]
+        positions = np.concatenate([first + np.arange(len(tokens)) for first, (tokens, _) in zip(firsts, parts)])
+        x = self.tensors["token_embd.weight"][np.concatenate([tokens for tokens, _ in parts])].astype(np.float64)
         for i in range(self.layers):
             name = f"blk.{i}."
             n = self.norm(x, name + "attn_norm.weight")
             q, k, v = (self.times(n, name + f"attn_{part}.weight") for part in "qkv")
-            q = self.rope(q.reshape(len(tokens), self.heads, self.dim), positions)
-            k = self.rope(k.reshape(len(tokens), self.kv_heads, self.dim), positions)
-            v = v.reshape(len(tokens), self.kv_heads, self.dim)
-            if len(cache) > i:
-                k, v = np.concatenate([cache[i][0], k]), np.concatenate([cache[i][1], v])
-                cache[i] = (k, v)
-            else:
-                cache.append((k, v))
-            mixed = self.attention(q, k, v, first).reshape(len(tokens), -1)
-            x = x + self.times(mixed, name + "attn_output.weight")
+            q = self.rope(q.reshape(len(x), self.heads, self.dim), positions)
+            k = self.rope(k.reshape(len(x), self.kv_heads, self.dim), positions)
+            v = v.reshape(len(x), self.kv_heads, self.dim)
+            mixed = []
+            for (tokens, cache), end, first in zip(parts, ends, firsts):
+                rows = slice(end - len(tokens), end)
+                if len(cache) > i:
+                    cache[i] = tuple(np.concatenate([old, new[rows]]) for old, new in zip(cache[i], (k, v)))
+                else:
+                    cache.append((k[rows], v[rows]))
+                mixed.append(self.attention(q[rows], *cache[i], first).reshape(len(tokens), -1))
+            x = x + self.times(np.concatenate(mixed), name + "attn_output.weight")
             n = self.norm(x, name + "ffn_norm.weight")
             gate, up = self.times(n, name + "ffn_gate.weight"), self.times(n, name + "ffn_up.weight")
             x = x + self.times(gate / (1 + np.exp(-gate)) * up, name + "ffn_down.weight")
         output = "output.weight" if "output.weight" in self.tensors else "token_embd.weight"
-        return self.times(self.norm(x, "output_norm.weight"), output)
+        wanted = x if len(parts) == 1 else x[ends - 1]
+        return self.times(self.norm(wanted, "output_norm.weight"), output)
 
 
-def greedy(model, tokens):
-    cache, answer = [], []
-    logits = model.forward(np.array(tokens), cache)[-1]
+def greedy(model, prompts):
+    """The answers to all prompts, the likeliest token each time."""
+    caches, answers = [[] for _ in prompts], [[] for _ in prompts]
+    parts = list(zip(prompts, caches))
     for _ in range(NEW_TOKENS):
-        answer.append(int(np.argmax(logits)))
-        logits = model.forward(np.array(answer[-1:]), cache)[-1]
-    return answer
+        for answer, logits in zip(answers, model.forward(parts)):
+            answer.append(int(np.argmax(logits)))
+        parts = [(answer[-1:], cache) for answer, cache in zip(answers, caches)]
+    return answers
 
 
 def tokenize(program, path, text):
@@ -115,18 +124,19 @@ def main():
     path, program, output = sys.argv[1:4]
     model = Model(path)
     text = tokenize(program, path, TEXT)
-    logits = model.forward(np.array(text), []).astype(np.float32)
+    logits = model.forward([(text, [])]).astype(np.float32)
+    prompts = [tokenize(program, path, prompt) for prompt in PROMPTS]
+    answers = greedy(model, prompts)
     with open(output, "wb") as out:
         def numbers(values):
             out.write(struct.pack(f"<i{len(values)}i", len(values), *values))
         numbers(text)
         out.write(struct.pack("<ii", *logits.shape))
         out.write(logits.tobytes())
-        out.write(struct.pack("<i", len(PROMPTS)))
-        for prompt in PROMPTS:
-            tokens = tokenize(program, path, prompt)
-            numbers(tokens)
-            numbers(greedy(model, tokens))
+        out.write(struct.pack("<i", len(prompts)))
+        for prompt, answer in zip(prompts, answers):
+            numbers(prompt)
+            numbers(answer)
     print(f"{len(text)} positions with {logits.shape[1]} logits, {len(PROMPTS)} answers of {NEW_TOKENS} tokens")
 
 
