@@ -65,7 +65,7 @@ def precompile(command: list[str], work: pathlib.Path) -> pathlib.Path:
     prelude.write_text("#include <cmath>\n#include <Metal/Metal.hpp>\n#include <gmock/gmock.h>\n"
                        "#include <gtest/gtest.h>\n")
     emit = [part for part in command if part != "-fsyntax-only"]
-    subprocess.run(emit + ["-x", "c++-header", str(prelude), "-o", str(output)], check=True)
+    subprocess.run(emit + ["-fpch-instantiate-templates", "-x", "c++-header", str(prelude), "-o", str(output)], check=True)
     return output
 
 
