@@ -8,6 +8,7 @@
 #include "apps/mlxn/commands.h"
 #include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
+#include "mlxn/io/cut_file_guard.h"
 
 namespace mlxn::cli {
 
@@ -67,6 +68,7 @@ Status prepare_kernels(const model::Model& model, const ModelOptions& options) {
 }  // namespace
 
 Result<LoadedModel> load_model(const ModelOptions& options) {
+  io::survive_cut_files();
   MLXN_ASSIGN(const Device device, open_device(options));
   LoadedModel loaded;
   MLXN_ASSIGN(loaded.model, model::Model::load(device, options.path));

@@ -13,6 +13,7 @@
 
 #include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
+#include "mlxn/io/cut_file_guard.h"
 
 namespace mlxn::io {
 namespace {
@@ -41,6 +42,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   if (data == MAP_FAILED) return system_error(path, "cannot map into memory");
   file.data_ = static_cast<const std::byte*>(data);
   file.size_ = length;
+  add_guarded_map(data, length);
   return file;
 }
 
@@ -63,7 +65,10 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::close() {
-  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_) {
+    remove_guarded_map(data_);
+    ::munmap(const_cast<std::byte*>(data_), size_);
+  }
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 

@@ -16,7 +16,8 @@ namespace mlxn::io {
 // Another process may cut the file while it is mapped; touching the lost pages would end this
 // process. bytes() and read() ask the system for the length first and fail with kIo when the file
 // became shorter. A file cut between that check and the access is beyond what a map can notice:
-// who must survive that uses read(), which copies through the file and never touches the map.
+// who must survive that uses read(), which copies through the file and never touches the map, or
+// calls survive_cut_files() once and check_length() after the access.
 class MappedFile {
  public:
   // kIo when the path is missing, not a regular file, or may not be read.
@@ -35,10 +36,11 @@ class MappedFile {
   Result<std::span<const std::byte>> bytes(uint64_t offset, uint64_t size) const;
   // Copies out.size() bytes from `offset`.
   Status read(uint64_t offset, std::span<std::byte> out) const;
+  // kIo when the file is shorter now than at open().
+  Status check_length() const;
 
  private:
   MappedFile() = default;
-  Status check_length() const;
   void close();
 
   std::string path_;

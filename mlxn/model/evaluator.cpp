@@ -176,6 +176,7 @@ uint64_t Evaluator::keep_prefix(uint32_t sequence, std::span<const int32_t> toke
 
 // One command buffer: what the host knows goes in, the logits come out.
 Result<std::span<const float>> Evaluator::run(const Pass& pass) {
+  MLXN_TRY(model_->check_file());
   MLXN_TRY(copy(pass.tokens, tokens_));
   MLXN_TRY(copy(pass.positions, positions_));
   MLXN_TRY(copy(pass.sequences, slots_));
@@ -196,6 +197,7 @@ Result<std::span<const float>> Evaluator::run(const Pass& pass) {
   }
   ++stats_.passes;
   MLXN_TRY(encoder.commit_and_wait_labeled(str("forward ", tokens)));
+  MLXN_TRY(model_->check_file());
   MLXN_ASSIGN(const std::span<const float> logits, logits_.as_slice<float>());
   return logits.first(outputs * model_->shape().vocabulary);
 }

@@ -36,7 +36,8 @@ struct EvaluatorStats {
 };
 
 // Sequences of tokens with their keys and values, and the passes that extend them. A failed call
-// leaves every sequence as it was. One user at a time.
+// leaves every sequence as it was. A model file that was cut meanwhile is kIo, provided that the
+// program lives to tell (io::survive_cut_files). One user at a time.
 class Evaluator {
  public:
   static Result<Evaluator> create(std::shared_ptr<const Model> model,

@@ -27,4 +27,11 @@ Result<std::shared_ptr<const Model>> Model::load(const Device& device, const std
   return std::shared_ptr<const Model>(std::move(model));
 }
 
+Status Model::check_file() const {
+  for (uint32_t part = 0; part < file_->parts(); ++part) {
+    if (const auto mapping = file_->mapping(part)) MLXN_TRY(mapping->check_length());
+  }
+  return {};
+}
+
 }  // namespace mlxn::model

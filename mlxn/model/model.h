@@ -25,6 +25,8 @@ class Model {
   KernelRegistry& kernels() const { return *kernels_; }
   uint64_t mapped_bytes() const { return mapped_; }  // of weights, used in place
   uint64_t copied_bytes() const { return copied_; }
+  // kIo when the file was cut since it was loaded: its weights are gone then.
+  Status check_file() const;
 
  private:
   explicit Model(Device device) : device_(std::move(device)) {}

@@ -1,7 +1,9 @@
 #include "mlxn/io/mapped_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <limits>
 #include <string>
 
+#include "mlxn/io/cut_file_guard.h"
 #include "tests/io/temp_folder.h"
 
 namespace mlxn::io {
@@ -143,6 +146,40 @@ TEST(MappedFile, LargerThanFourGigabytes) {
   ASSERT_TRUE(file) << file.error().to_string();
   EXPECT_EQ(file->size(), kSize);
   EXPECT_EQ((*file->bytes(kSize - 1, 1))[0], std::byte{0});
+}
+
+TEST(MappedFile, LostPagesReadAsZerosWhenAProgramWantsToSurvive) {
+  TempFolder folder;
+  const std::string path = folder.write("a", std::string(20000, 'x'));
+  auto file = MappedFile::open(path);
+  ASSERT_TRUE(file) << file.error().to_string();
+  const std::span<const std::byte> bytes = *file->bytes();
+  survive_cut_files();
+  ASSERT_TRUE(file->check_length());
+  ASSERT_EQ(truncate(path.c_str(), 5000), 0);
+  // What is left of its last page is zero, the pages behind it are gone.
+  EXPECT_EQ(bytes[4999], std::byte{'x'});
+  EXPECT_EQ(bytes[5000], std::byte{0});
+  EXPECT_EQ(bytes[8192], std::byte{0});
+  EXPECT_EQ(bytes[19999], std::byte{0});
+  const Status status = file->check_length();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), ErrorCode::kIo);
+  EXPECT_THAT(status.error().message(), HasSubstr("has 5000 bytes, expected 20000"));
+}
+
+TEST(MappedFileDeathTest, OtherBusErrorsEndTheProcessAsBefore) {
+  TempFolder folder;
+  const std::string path = folder.write("a", std::string(20000, 'x'));
+  EXPECT_DEATH(
+      {
+        survive_cut_files();
+        const int descriptor = ::open(path.c_str(), O_RDONLY);
+        const auto* bytes = static_cast<const volatile char*>(
+            ::mmap(nullptr, 20000, PROT_READ, MAP_SHARED, descriptor, 0));
+        if (truncate(path.c_str(), 5000) == 0) std::exit(bytes[8192]);
+      },
+      "");
 }
 
 }  // namespace

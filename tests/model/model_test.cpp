@@ -1,15 +1,18 @@
 // A real model against an independent reference, and against itself under every way to run it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
+#include "mlxn/io/cut_file_guard.h"
 #include "mlxn/model/evaluator.h"
 #include "mlxn/model/generator.h"
 
@@ -257,6 +260,28 @@ TEST(ModelSequence, WrongTokensAndSequencesAreRefused) {
   EXPECT_FALSE(evaluator.append(1, std::span(&fine, 1)));
   EXPECT_FALSE(evaluator.append(0, {}));
   EXPECT_FALSE(evaluator.truncate(0, 1));
+}
+
+TEST(ModelMemory, AFileThatIsCutIsAnErrorAndNoCrash) {
+  const std::filesystem::path copy =
+      std::filesystem::temp_directory_path() / str("mlxn-cut-", getpid(), ".gguf");
+  ASSERT_TRUE(std::filesystem::copy_file(variable("MLXN_TEST_MODEL"), copy));
+  io::survive_cut_files();
+  const Result<Device> device = Device::create(concurrent());
+  ASSERT_TRUE(device) << device.error().to_string();
+  const auto model = Model::load(*device, copy);
+  ASSERT_TRUE(model) << model.error().to_string();
+  Evaluator evaluator = make(*model);
+  const int32_t token = 5;
+  logits_after(evaluator, std::span(&token, 1));
+  std::filesystem::resize_file(copy, 1 << 20);
+  const auto logits = evaluator.append(0, std::span(&token, 1));
+  std::filesystem::remove(copy);
+  ASSERT_FALSE(logits);
+  EXPECT_EQ(logits.error().code(), ErrorCode::kIo);
+  EXPECT_NE(logits.error().message().find("it was cut"), std::string::npos)
+      << logits.error().message();
+  EXPECT_EQ(evaluator.tokens(0).size(), 1u);
 }
 
 TEST(ModelMemory, WeightsAreUsedWhereTheyLie) {

@@ -1,0 +1,86 @@
+#include "mlxn/io/cut_file_guard.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+
+namespace mlxn::io {
+namespace {
+
+// Read by the signal handler, so without locks. A map is there when `begin` is not 0.
+struct Map {
+  std::atomic<uintptr_t> begin{0};
+  std::atomic<size_t> size{0};
+};
+Map maps[4096];
+std::mutex adding;
+uintptr_t page_size = 4096;
+struct sigaction previous = {};
+
+bool is_guarded(uintptr_t address) {
+  for (const Map& map : maps) {
+    const uintptr_t begin = map.begin.load(std::memory_order_acquire);
+    // The last page counts as a whole.
+    const size_t size = (map.size.load() + page_size - 1) & ~(page_size - 1);
+    if (begin != 0 && address >= begin && address - begin < size) return true;
+  }
+  return false;
+}
+
+// Puts an empty page in the place of a lost one; the access is then done again.
+bool replace_page(uintptr_t address) {
+  void* page = reinterpret_cast<void*>(address & ~(page_size - 1));
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  return ::mmap(page, page_size, PROT_READ, flags, -1, 0) != MAP_FAILED;
+}
+
+void on_bus_error(int number, siginfo_t* info, void* context) {
+  const int saved = errno;
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  const bool mended = is_guarded(address) && replace_page(address);
+  errno = saved;
+  if (mended) return;
+  if (previous.sa_flags & SA_SIGINFO)
+    previous.sa_sigaction(number, info, context);
+  else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
+    previous.sa_handler(number);
+  else
+    ::sigaction(number, &previous, nullptr);  // the access is done again, without us
+}
+
+}  // namespace
+
+void survive_cut_files() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    page_size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    struct sigaction action = {};
+    action.sa_sigaction = on_bus_error;
+    action.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGBUS, &action, &previous);
+  });
+}
+
+void add_guarded_map(const void* data, size_t size) {
+  const std::lock_guard lock(adding);
+  for (Map& map : maps) {
+    if (map.begin.load() != 0) continue;
+    map.size.store(size);
+    map.begin.store(reinterpret_cast<uintptr_t>(data), std::memory_order_release);
+    return;
+  }
+}
+
+void remove_guarded_map(const void* data) {
+  const std::lock_guard lock(adding);
+  for (Map& map : maps) {
+    if (map.begin.load() == reinterpret_cast<uintptr_t>(data)) map.begin.store(0);
+  }
+}
+
+}  // namespace mlxn::io
