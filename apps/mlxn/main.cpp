@@ -10,6 +10,13 @@
 namespace mlxn::cli {
 namespace {
 
+// The exit status, once all output has reached its place: a full disk is a failure too.
+int written(int status) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+  std::fprintf(stderr, "mlxn: cannot write all of the output; is the disk full?\n");
+  return kBad;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{
       "mlxn: language models and Metal compute on any machine.\n\n"
@@ -40,7 +47,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kGood : kWrongUse;  // --help and --version are such "errors" too
   }
-  if (chosen) return chosen();
+  if (chosen) return written(chosen());
   std::fprintf(stderr, "mlxn: no command given\n\n%s", app.help().c_str());
   return kWrongUse;
 }
