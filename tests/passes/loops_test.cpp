@@ -101,8 +101,8 @@ TEST_F(LoopPasses, AGuardBecomesTheLengthOfTheLoop) {
       "  %c = icmp ult i64 %at, %bound\n  br i1 %c, label %body, label %latch\n",
       "  %c = icmp ugt i64 %bound, %at\n  br i1 %c, label %body, label %latch\n",
       "  %c = icmp uge i64 %at, %bound\n  br i1 %c, label %latch, label %body\n",
-      "  %o = icmp eq i32 %word, 0\n  %t = icmp ult i64 %at, %bound\n"
-      "  %c = select i1 %o, i1 %t, i1 false\n  br i1 %c, label %body, label %latch\n"};
+      ("  %o = icmp eq i32 %word, 0\n  %t = icmp ult i64 %at, %bound\n"
+       "  %c = select i1 %o, i1 %t, i1 false\n  br i1 %c, label %body, label %latch\n")};
   for (const char* test : tests) {
     run_passes(guarded_loop(test), trim());
     EXPECT_THAT(text(), HasSubstr("@llvm.umin.i64")) << test;

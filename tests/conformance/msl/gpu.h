@@ -29,9 +29,9 @@ struct Launch {
   MTL::Size grid = MTL::Size(64, 1, 1);
   MTL::Size group = MTL::Size(64, 1, 1);
   bool by_groups = false;
-  std::vector<Constant> constants;
-  std::vector<uint32_t>
-      threadgroup_bytes;  // lengths for [[threadgroup(0)]], [[threadgroup(1)]], ...
+  std::vector<Constant> constants = {};
+  // Lengths for [[threadgroup(0)]], [[threadgroup(1)]], ...
+  std::vector<uint32_t> threadgroup_bytes = {};
 };
 
 // A compiled library, or the compiler's message.
