@@ -25,7 +25,11 @@ Result<std::unique_ptr<Architecture>> create_architecture(Weights& weights) {
   MLXN_ASSIGN(const std::string name, weights.metadata().text("general.architecture"));
   std::string known;
   for (const ArchitectureEntry* entry : architectures()) {
-    if (entry->name == name) return entry->create(weights);
+    if (entry->name == name) {
+      MLXN_ASSIGN(std::unique_ptr<Architecture> architecture, entry->create(weights));
+      MLXN_TRY(weights.check_all_used());
+      return architecture;
+    }
     known += str(known.empty() ? "" : ", ", entry->name);
   }
   return Error(ErrorCode::kUnsupported,

@@ -65,7 +65,8 @@ struct ArchitectureEntry {
 };
 std::span<const ArchitectureEntry* const> architectures();
 
-// The one that the metadata names. kUnsupported for others, with the names of those we have.
+// The one that the metadata names. kUnsupported for others, with the names of those we have, and
+// when the file has tensors that it does not use.
 Result<std::unique_ptr<Architecture>> create_architecture(Weights& weights);
 
 }  // namespace mlxn::model

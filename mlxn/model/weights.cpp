@@ -26,6 +26,7 @@ Result<Buffer> Weights::tensor(std::string_view name, const Shape& shape) {
     return Error(ErrorCode::kUnsupported, str("tensor '", name, "' has type ", info->type_name,
                                               " (", info->type, "), which no kernel can read"));
   }
+  used_.emplace(name);
   MLXN_ASSIGN(const std::span<const std::byte> bytes, file_->data(*info));
   std::shared_ptr<const io::MappedFile> mapping = file_->mapping(info->part);
   if (!mapping || !device_.limits().unified_memory) {
@@ -44,6 +45,20 @@ Result<Buffer> Weights::tensor(std::string_view name, const Shape& shape) {
               device_.wrap_host_memory(page, length, Dtype::kU8, Shape{length}, std::move(owner)));
   mapped_ += bytes.size();
   return Buffer(pages.storage(), offset, bytes.size(), *info->dtype, shape);
+}
+
+Status Weights::check_all_used() const {
+  uint64_t unused = 0;
+  std::string first;
+  for (const io::TensorInfo& tensor : file_->tensors()) {
+    if (used_.contains(tensor.name)) continue;
+    if (unused++ == 0) first = tensor.name;
+  }
+  if (unused == 0) return {};
+  return Error(
+      ErrorCode::kUnsupported,
+      str("the model has ", unused, " tensors that this architecture does not know, the first is '",
+          first, "', expected none"));
 }
 
 }  // namespace mlxn::model

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "mlxn/core/device.h"
@@ -22,6 +24,8 @@ class Weights {
   // A tensor of this shape, outermost dimension first. kCorruptData when it is missing or has
   // another shape, kUnsupported when its type is one we cannot compute with.
   Result<Buffer> tensor(std::string_view name, const Shape& shape);
+  // kUnsupported when the file has tensors that nobody asked for: what they do would be missing.
+  Status check_all_used() const;
 
   uint64_t mapped_bytes() const { return mapped_; }  // of tensors asked for so far
   uint64_t copied_bytes() const { return copied_; }
@@ -29,6 +33,7 @@ class Weights {
  private:
   Device device_;
   std::shared_ptr<const io::GgufFile> file_;
+  std::set<std::string, std::less<>> used_;
   uint64_t mapped_ = 0, copied_ = 0;
 };
 
