@@ -21,10 +21,10 @@ void add_thread_option(CLI::App& command, ModelOptions& options) {
       ->check(CLI::Range(1, 1024));
 }
 
-void add_evaluator_options(CLI::App& command, ModelOptions& options) {
+void add_evaluator_options(CLI::App& command, ModelOptions& options,
+                           std::string_view default_context) {
   command.add_option("-c,--context", options.context,
-                     "most tokens of prompt and answer together (default: what the model was\n"
-                     "trained for, at most 8192)");
+                     str("most tokens of a sequence (default: ", default_context, ")"));
   command.add_option("-b,--batch", options.chunk, "tokens of the prompt in one pass (default 512)")
       ->check(CLI::Range(1, 65536));
   command.add_option("--cache-type", options.cache, "keys and values as f16 (default) or f32")

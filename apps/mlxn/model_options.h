@@ -23,8 +23,9 @@ struct ModelOptions {
 
 void add_model_option(CLI::App& command, ModelOptions& options);   // -m
 void add_thread_option(CLI::App& command, ModelOptions& options);  // -t
-// -c, -b, --cache-type
-void add_evaluator_options(CLI::App& command, ModelOptions& options);
+// -c, -b, --cache-type; what -c is when it is not given differs between commands
+void add_evaluator_options(CLI::App& command, ModelOptions& options,
+                           std::string_view default_context);
 
 // A device for models, with so many threads. Barriers are derived.
 Result<Device> open_device(const ModelOptions& options);

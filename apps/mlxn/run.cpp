@@ -200,7 +200,7 @@ void add_run(CLI::App& app, Run& run) {
   command->add_flag("!--no-stats", options->show_stats, "no line with times behind an answer");
   command->add_flag("-q,--quiet", options->model.quiet, "no progress");
   add_thread_option(*command, options->model);
-  add_evaluator_options(*command, options->model);
+  add_evaluator_options(*command, options->model, "as trained, at most 8192");
   add_sampling_options(*command, *options);
   command->footer(
       "Examples:\n"
