@@ -1,8 +1,12 @@
 // mlxn run: one answer, or a chat.
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
-#include <iostream>
 #include <memory>
 
 #include "apps/mlxn/commands.h"
@@ -21,24 +25,64 @@ struct Options {
   bool raw = false, interactive = false, show_stats = true;
 };
 
-// Set by Ctrl-C: ends the answer, not the program. While nothing is answered it ends the chat.
-volatile std::sig_atomic_t interrupted = 0;
-
-void on_interrupt(int) {
-  interrupted = 1;
-}
-
-class InterruptGuard {
+// Ctrl-C ends the answer, not the program. While nothing is answered it ends the chat. There is one
+// such object: signals have no other way to find it.
+class Interrupts {
  public:
-  InterruptGuard() {
+  Interrupts() {
+    if (::pipe(pipe_) != 0) return;  // then only answers are interrupted
+    for (int end : pipe_) ::fcntl(end, F_SETFL, O_NONBLOCK);
     struct sigaction action = {};
-    action.sa_handler = on_interrupt;  // without SA_RESTART: a waiting read returns
-    sigaction(SIGINT, &action, &old_);
+    action.sa_handler = [](int) {
+      pending_ = 1;
+      // Whichever thread the signal came to: who waits for input is woken.
+      [[maybe_unused]] const ssize_t written = ::write(pipe_[1], "", 1);
+    };
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGINT, &action, &old_);
   }
-  ~InterruptGuard() { sigaction(SIGINT, &old_, nullptr); }
+  ~Interrupts() { ::sigaction(SIGINT, &old_, nullptr); }
+
+  static bool pending() { return pending_ != 0; }
+  static void forget() {
+    pending_ = 0;
+    for (char byte; ::read(pipe_[0], &byte, 1) == 1;) {
+    }
+  }
+
+  // Waits for something to read from standard input; false when Ctrl-C comes first.
+  static bool wait_for_input() {
+    pollfd both[] = {{STDIN_FILENO, POLLIN, 0}, {pipe_[0], POLLIN, 0}};
+    while (::poll(both, 2, -1) < 0 && errno == EINTR) {
+    }
+    return !pending();
+  }
 
  private:
+  static inline volatile std::sig_atomic_t pending_ = 0;
+  static inline int pipe_[2] = {-1, -1};
   struct sigaction old_ = {};
+};
+
+// Lines of standard input, until it ends or Ctrl-C comes.
+class LineReader {
+ public:
+  bool next(std::string& line) {
+    size_t end;
+    while ((end = buffer_.find('\n')) == std::string::npos) {
+      if (!Interrupts::wait_for_input()) return false;
+      char part[4096];
+      const ssize_t size = ::read(STDIN_FILENO, part, sizeof(part));
+      if (size <= 0) break;
+      buffer_.append(part, static_cast<size_t>(size));
+    }
+    line = buffer_.substr(0, end);
+    buffer_.erase(0, end == std::string::npos ? end : end + 1);
+    return !line.empty();
+  }
+
+ private:
+  std::string buffer_;
 };
 
 class Chat {
@@ -60,7 +104,6 @@ class Chat {
   Status answer(const std::string& message) {
     MLXN_ASSIGN(const std::vector<int32_t> prompt, prompt_of(message));
     ProgressLine progress(!options_->model.quiet);
-    interrupted = 0;
     const model::GenerateEvents events = {
         .text =
             [&](std::string_view part) {
@@ -69,11 +112,12 @@ class Chat {
               std::fflush(stdout);
             },
         .prompt = [&](uint64_t done, uint64_t total) { progress.show("prompt", done, total); },
-        .cancelled = [] { return interrupted != 0; }};
+        .cancelled = [] { return Interrupts::pending(); }};
     MLXN_ASSIGN(const model::Generated result, model::generate(*evaluator_, *loaded_.tokenizer, 0,
                                                                prompt, options_->generate, events));
     std::printf("\n");
     std::fflush(stdout);
+    Interrupts::forget();  // it has ended this answer
     if (template_)
       messages_.push_back({"assistant", result.text});
     else
@@ -141,22 +185,18 @@ class Chat {
 };
 
 Status converse(Chat& chat) {
-  std::fprintf(stderr, "An empty line or Ctrl-D ends the chat; Ctrl-C ends an answer.\n");
-  for (;;) {
-    std::fprintf(stderr, "> ");
-    interrupted = 0;
-    std::string line;
-    if (!std::getline(std::cin, line) || line.empty()) {
-      std::fprintf(stderr, "\n");
-      return {};
-    }
+  std::fprintf(stderr, "An empty line or Ctrl-D ends the chat; Ctrl-C ends an answer.\n> ");
+  LineReader reader;
+  for (std::string line; reader.next(line); std::fprintf(stderr, "> ")) {
     MLXN_TRY(chat.answer(line));
   }
+  std::fprintf(stderr, "\n");
+  return {};
 }
 
 Status run_model(const Options& options) {
   MLXN_ASSIGN(Chat chat, Chat::create(options));
-  const InterruptGuard guard;
+  const Interrupts interrupts;
   if (!options.prompt.empty()) MLXN_TRY(chat.answer(options.prompt));
   if (options.interactive || options.prompt.empty()) return converse(chat);
   return {};

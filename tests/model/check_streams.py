@@ -28,15 +28,14 @@ def check_interrupt():
     with subprocess.Popen(COMMAND + ["--raw", "--temp", "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:
         signal.alarm(TIMEOUT)
-        for line in (b"1, 2, 3, 4, 5, 6, 7, 8,\n", b" 101, 102, 103, 104, 105,\n"):
+        read_until(process.stderr, b"> ")
+        for line, answer in ((b"1, 2, 3, 4, 5, 6, 7,\n", b"9"), (b" 501, 502, 503, 504, 505,\n", b"507")):
             process.stdin.write(line)
             process.stdin.flush()
-            read_until(process.stdout, b"10")
+            read_until(process.stdout, answer)
             process.send_signal(signal.SIGINT)
-            read_until(process.stderr, b"cancelled]")
-        # Now nothing is answered: it ends the chat.
-        read_until(process.stderr, b"> ")
-        process.send_signal(signal.SIGINT)
+            assert b"cancelled]" in read_until(process.stderr, b"> ")
+        process.send_signal(signal.SIGINT)  # nothing is answered now: it ends the chat
         assert process.wait(TIMEOUT) == 0, process.returncode
 
 
