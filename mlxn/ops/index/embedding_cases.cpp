@@ -7,9 +7,6 @@ namespace {
 
 using enum Dtype;
 
-constexpr Dtype kFormats[] = {kF32,  kF16,  kBf16, kQ4_0, kQ4_1, kQ5_0,   kQ5_1,   kQ8_0,
-                              kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K, kIq4_Nl, kIq4_Xs, kMxfp4};
-
 struct Sizes {
   uint64_t rows, dim, tokens;
 };
@@ -91,7 +88,7 @@ std::vector<WrongCall> wrong_calls() {
 
 std::vector<OpCases> embedding_cases() {
   OpCases out = {"embedding", "mlxn/ops/index/embedding.h", "w[id]", {}, wrong_calls()};
-  for (Dtype format : kFormats) {
+  for (Dtype format : kWeightFormats) {
     const uint64_t block = info(format).block_elements;
     out.cases.push_back(make_case(format, {7, 2 * block, 3}, Use::kTest));
     out.cases.push_back(make_case(format, {100, block > 32 ? 512u : 576u, 33}, Use::kTest));

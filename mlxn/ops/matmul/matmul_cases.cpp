@@ -7,9 +7,6 @@ namespace {
 
 using enum Dtype;
 
-constexpr Dtype kFormats[] = {kF32,  kF16,  kBf16, kQ4_0, kQ4_1, kQ5_0,   kQ5_1,   kQ8_0,
-                              kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K, kIq4_Nl, kIq4_Xs, kMxfp4};
-
 struct Sizes {
   uint64_t m, n, k;
 };
@@ -88,7 +85,7 @@ std::vector<WrongCall> wrong_calls() {
 
 std::vector<OpCases> matmul_cases() {
   OpCases out = {"matmul", "mlxn/ops/matmul/matmul.h", "x wᵀ", {}, wrong_calls()};
-  for (Dtype format : kFormats) {
+  for (Dtype format : kWeightFormats) {
     const uint64_t block = info(format).block_elements;
     const uint64_t deep = block > 32 ? 1024 : 576, shallow = block;
     for (const Sizes& s :
@@ -101,7 +98,7 @@ std::vector<OpCases> matmul_cases() {
     out.cases.push_back(make_case(kF32, {3, 5, k}, Use::kTest));
     out.cases.push_back(make_case(kF16, {9, 5, k}, Use::kTest));
   }
-  for (Dtype format : kFormats) {
+  for (Dtype format : kWeightFormats) {
     for (uint64_t m : {1u, 4u, 8u}) {
       out.cases.push_back(make_case(format, {m, 256, 1536}, Use::kBench));
     }
