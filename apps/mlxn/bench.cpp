@@ -46,6 +46,7 @@ struct Measured {
   std::vector<uint64_t> ns;
   std::string time;             // when it began, ISO 8601
   model::EvaluatorStats stats;  // of the last repetition
+  uint64_t cache_bytes = 0, scratch_bytes = 0;
   double tokens() const { return static_cast<double>(test.prompt + test.answer); }
   double mean(const std::vector<double>& values) const {
     double sum = 0;
@@ -110,7 +111,9 @@ class Bench {
     MLXN_ASSIGN(model::EvaluatorOptions settings, evaluator_options(options_.model));
     settings.context = test.depth + test.prompt + test.answer;
     MLXN_ASSIGN(model::Evaluator evaluator, model::Evaluator::create(loaded_.model, settings));
-    Measured measured{test, {}, now_text(), {}};
+    Measured measured;
+    measured.test = test;
+    measured.time = now_text();
     std::vector<float> first;
     MLXN_ASSIGN([[maybe_unused]] const uint64_t warm_up, repeat(evaluator, test, first));
     for (uint64_t i = 0; i < options_.repetitions; ++i) {
@@ -121,6 +124,8 @@ class Bench {
                         evaluator.stats().barriers - before.barriers};
       measured.ns.push_back(ns);
     }
+    measured.cache_bytes = evaluator.cache_bytes();
+    measured.scratch_bytes = evaluator.scratch_bytes();
     return measured;
   }
 
@@ -260,11 +265,13 @@ void print_stats(const Measured& measured) {
   std::fprintf(stderr,
                "%s: %" PRIu64
                " command buffers for %.0f tokens, each with %.1f dispatches and %.1f "
-               "barriers\n",
+               "barriers; KV cache %.1f MiB, temporary values %.1f MiB\n",
                measured.test.name().c_str(), stats.passes,
                measured.tokens() + static_cast<double>(measured.test.depth),
                static_cast<double>(stats.dispatches) / passes,
-               static_cast<double>(stats.barriers) / passes);
+               static_cast<double>(stats.barriers) / passes,
+               static_cast<double>(measured.cache_bytes) / (1 << 20),
+               static_cast<double>(measured.scratch_bytes) / (1 << 20));
 }
 
 Status run_bench(const Options& options) {
@@ -324,7 +331,7 @@ void add_bench(CLI::App& app, Run& run) {
   command->add_option("-o,--output", options->format, "md (default), csv, json or jsonl")
       ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}));
   command->add_flag("-v,--verbose", options->verbose,
-                    "command buffers, dispatches and barriers for each token");
+                    "command buffers, dispatches, barriers and memory");
   command->footer("Exit status: 0 done, 1 something failed.");
   command->callback([&run, options] {
     run = [options] {

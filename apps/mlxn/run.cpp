@@ -235,6 +235,8 @@ void add_run(CLI::App& app, Run& run) {
   command->add_option("--system", options->system, "system message in front of the chat");
   command->add_option("--stop", options->generate.stop, "a string that ends an answer; repeatable")
       ->allow_extra_args(false);
+  command->add_flag("--ignore-end", options->generate.ignore_end,
+                    "go on behind tokens that end a text, up to -n or the context's end");
   command->add_flag("-i,--interactive", options->interactive, "go on chatting after the prompt");
   command->add_flag("--raw", options->raw, "continue the text, without the model's chat template");
   command->add_flag("!--no-stats", options->show_stats, "no line with times behind an answer");

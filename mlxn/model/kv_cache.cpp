@@ -15,6 +15,14 @@ Result<KvCache> KvCache::create(const Device& device, const KvCacheShape& shape)
   cache.shape_ = shape;
   MLXN_ASSIGN(cache.shape_.capacity, checked_align_up<uint64_t>(shape.capacity, kKvTile));
   const Shape sizes{shape.sequences, shape.kv_heads, cache.shape_.capacity, shape.head_dim};
+  MLXN_ASSIGN(const uint64_t elements, sizes.element_count());
+  MLXN_ASSIGN(const uint64_t bytes, size_bytes(shape.dtype, elements));
+  MLXN_ASSIGN(const uint64_t total, checked_mul<uint64_t>(bytes, 2 * uint64_t{shape.layers}));
+  if (const uint64_t most = device.limits().recommended_working_set; total > most) {
+    return Error(ErrorCode::kOutOfMemory,
+                 str("a KV cache of ", total, " bytes for a context of ", shape.capacity,
+                     " tokens, expected at most ", most, " bytes, the device's working set"));
+  }
   for (auto* list : {&cache.keys_, &cache.values_}) {
     for (uint32_t layer = 0; layer < shape.layers; ++layer) {
       MLXN_ASSIGN(Buffer buffer, device.alloc(shape.dtype, sizes, StorageMode::kPrivate));

@@ -16,6 +16,7 @@ struct KvCacheShape {
 // Keys and values of all layers, laid out as ops/kv wants them.
 class KvCache {
  public:
+  // kOutOfMemory when it is larger than the device's working set: better told than found out.
   static Result<KvCache> create(const Device& device, const KvCacheShape& shape);
 
   const KvCacheShape& shape() const { return shape_; }

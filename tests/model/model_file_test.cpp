@@ -141,6 +141,18 @@ TEST(ModelFile, WeightsOfATypeThatOpsRefuseAreAnErrorOfThePass) {
   EXPECT_TRUE(evaluator->tokens(0).empty());
 }
 
+TEST(ModelFile, AContextThatMemoryCannotHoldIsRefused) {
+  const auto model = load(TinyModel());
+  ASSERT_TRUE(model) << model.error().to_string();
+  // Four buffers (keys and values of two layers), each of a third of what there is.
+  const uint64_t most = (*model)->device().limits().recommended_working_set;
+  const auto evaluator =
+      Evaluator::create(*model, {.context = most / 3 / (TinyModel::kHeadDim * 2)});
+  ASSERT_FALSE(evaluator);
+  EXPECT_EQ(evaluator.error().code(), ErrorCode::kOutOfMemory);
+  EXPECT_THAT(evaluator.error().message(), HasSubstr("a KV cache of"));
+}
+
 TEST(ModelFile, ADeviceThatOrdersNothingIsRefused) {
   const io::TempFolder folder;
   const Result<Device> device = Device::create(RuntimeOptions());
