@@ -30,7 +30,7 @@ struct Options {
 class Interrupts {
  public:
   Interrupts() {
-    if (::pipe(pipe_) != 0) return;  // then only answers are interrupted
+    if (::pipe(pipe_) != 0) return;  // then it ends the program, as without us
     for (int end : pipe_) ::fcntl(end, F_SETFL, O_NONBLOCK);
     struct sigaction action = {};
     action.sa_handler = [](int) {
