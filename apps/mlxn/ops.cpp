@@ -13,7 +13,7 @@ namespace mlxn::cli {
 namespace {
 
 struct Options {
-  ModelOptions model;  // threads
+  ModelOptions model;  // of the device, and quiet
   bool json = false;
 };
 

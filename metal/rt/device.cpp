@@ -175,7 +175,8 @@ MLXN_VALUE(Device, bool, shouldMaximizeConcurrentCompilation,
     return self ? Type(self->info().value) : Type(); \
   }
 MLXN_DEVICE_INFO(bool, hasUnifiedMemory, unified_memory)
-MLXN_DEVICE_INFO(uint64_t, recommendedMaxWorkingSetSize, working_set)
+// A quarter is left to the host and the system.
+MLXN_DEVICE_INFO(uint64_t, recommendedMaxWorkingSetSize, total_memory / 4 * 3)
 MLXN_DEVICE_INFO(NS::UInteger, maxBufferLength, max_buffer_length)
 MLXN_DEVICE_INFO(NS::UInteger, maxThreadgroupMemoryLength, max_threadgroup_memory)
 #undef MLXN_DEVICE_INFO

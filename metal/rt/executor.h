@@ -126,7 +126,7 @@ struct DeviceInfo {
   std::string name;
   std::string executor;  // "cpu", "null", "cuda"
   bool unified_memory = true;
-  uint64_t working_set = 0;  // recommendedMaxWorkingSetSize
+  uint64_t total_memory = 0;
   uint64_t max_buffer_length = 0;
   uint64_t max_threadgroup_memory = 32768;
   uint32_t max_threads_per_threadgroup = 1024;

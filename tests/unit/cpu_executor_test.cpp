@@ -21,7 +21,7 @@ TEST_F(CpuTest, DescribesItself) {
   EXPECT_EQ(executor_->info().worker_count, 2u);
   EXPECT_THAT(executor_->info().target.cpu, testing::StartsWith("x86-64"));
   EXPECT_FALSE(executor_->info().name.empty());
-  EXPECT_GT(executor_->info().working_set, 0u);
+  EXPECT_GT(executor_->info().total_memory, 0u);
 }
 
 TEST_F(CpuTest, MemoryIsZeroedAlignedAndCounted) {

@@ -30,8 +30,8 @@ rt::DeviceInfo describe(const CpuOptions& options) {
   rt::DeviceInfo info;
   info.name = processor_name();
   info.executor = "cpu";
-  info.max_buffer_length = physical_memory();
-  info.working_set = info.max_buffer_length / 4 * 3;  // the rest is for host and system
+  info.total_memory = physical_memory();
+  info.max_buffer_length = info.total_memory;
   info.worker_count = std::min(options.workers != 0 ? options.workers : core_count(), kMaxWorkers);
   info.dispatch_sampling = options.dispatch_sampling;
   info.target = options.target.cpu.empty() ? detect_target() : options.target;

@@ -74,9 +74,9 @@ class NullExecutor : public Executor {
   explicit NullExecutor(const NullOptions& options) {
     info_.name = "mlxn null device";
     info_.executor = "null";
-    info_.max_buffer_length = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                              static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    info_.working_set = info_.max_buffer_length / 4 * 3;
+    info_.total_memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    info_.max_buffer_length = info_.total_memory;
     info_.dispatch_sampling = options.dispatch_sampling;
     info_.compiles = false;
   }
