@@ -10,6 +10,7 @@
 #include "metal/msl/codegen/codegen.h"
 #include "metal/msl/frontend/constant_values.h"
 #include "metal/msl/frontend/frontend.h"
+#include "metal/msl/frontend/preprocess.h"
 #include "metal/msl/interface.h"
 #include "metal/msl/module.h"
 #include "metal/msl/passes/lower_cpu.h"
@@ -138,6 +139,10 @@ class CompilerImpl : public Compiler {
   Result<std::vector<std::string>> entry_points(std::string_view source,
                                                 const CompileOptions& options) const override {
     return index_entry_points(source, options);
+  }
+  Result<Preprocessed> preprocess(std::string_view source, const CompileOptions& options,
+                                  const PreprocessRequest& request) const override {
+    return msl::preprocess(source, options, request);
   }
   std::string version() const override { return code_version(); }
 };

@@ -5,7 +5,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "metal/rt/byte_codec.h"
+#include "mlxn/base/byte_codec.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::rt {

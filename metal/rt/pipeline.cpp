@@ -144,9 +144,9 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
   pipeline->required = required;
   pipeline->whole_simdgroups = descriptor.threadGroupSizeIsMultipleOfThreadExecutionWidth;
   MLXN_ASSIGN(pipeline->buffers, requirements(kernel));
-  loaded->origin = std::make_shared<PipelineOrigin>(function.library->text, function.info->name,
-                                                    function.constants, most, required,
-                                                    pipeline->whole_simdgroups);
+  loaded->origin = std::make_shared<PipelineOrigin>(function.library->unit_of(function.info->name),
+                                                    function.info->name, function.constants, most,
+                                                    required, pipeline->whole_simdgroups);
   pipeline->reflection = make<PipelineReflectionObject>();
   pipeline->reflection->arguments = make_arguments(kernel);
   pipeline->reflection->bindings = make_bindings(kernel);

@@ -64,7 +64,7 @@ struct BufferRequirement {
 
 // What a pipeline was made from, to make it again.
 struct PipelineOrigin {
-  std::shared_ptr<const LibraryText> library;
+  std::shared_ptr<const LibraryUnit> library;
   std::string function;
   std::vector<msl::ConstantValue> constants;
   uint64_t max_threads = 0;

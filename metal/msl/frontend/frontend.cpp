@@ -320,6 +320,8 @@ std::vector<std::string> language_arguments(const CompileOptions& options, const
   return args;
 }
 
+}  // namespace
+
 std::vector<std::string> arguments_for(const CompileOptions& options,
                                        const FrontendRequest& request, bool precompiled) {
   const Target& target = request.target;
@@ -343,6 +345,8 @@ std::vector<std::string> arguments_for(const CompileOptions& options,
   for (const std::string& folder : options.include_dirs) args.insert(args.end(), {"-I", folder});
   return args;
 }
+
+namespace {
 
 // Runs the front end, guarded: a crash inside Clang becomes an error.
 Status run_frontend(std::string_view source, const CompileOptions& options, Job& job,
