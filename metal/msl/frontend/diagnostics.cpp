@@ -12,6 +12,7 @@ llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> make_options() {
   options->ShowColors = false;
   options->ShowOptionNames = false;
   options->ShowFixits = false;
+  options->ShowPresumedLoc = true;  // #line counts
   return options;
 }
 

@@ -48,7 +48,7 @@ class IncludeRecorder : public clang::PPCallbacks {
                           llvm::StringRef, llvm::StringRef, const clang::Module*, bool,
                           clang::SrcMgr::CharacteristicKind) override {
     if (file && is_built_in(file->getName()) && file->getSize() > 0 &&
-        !is_built_in(sources_.getFilename(place)))
+        !is_built_in(sources_.getBufferName(place)))
       built_in_.insert(name.str());
   }
 
