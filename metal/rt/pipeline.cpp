@@ -77,6 +77,15 @@ Result<std::vector<BufferRequirement>> requirements(const msl::Kernel& kernel) {
   return list;
 }
 
+uint32_t used_threadgroup_arguments(const msl::Kernel& kernel) {
+  uint32_t bits = 0;
+  for (const msl::ArgumentInfo& argument : kernel.arguments) {
+    const bool used = argument.kind == msl::ArgumentKind::kThreadgroupMemory && argument.active;
+    if (used && argument.index < MSL_MAX_THREADGROUP_BUFFERS) bits |= 1u << argument.index;
+  }
+  return bits;
+}
+
 Result<std::shared_ptr<Pipeline>> load_code(LibraryObject& library, const std::string& name,
                                             const std::vector<msl::ConstantValue>& constants,
                                             const msl::Shape& shape) {
@@ -144,6 +153,7 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
   pipeline->required = required;
   pipeline->whole_simdgroups = descriptor.threadGroupSizeIsMultipleOfThreadExecutionWidth;
   MLXN_ASSIGN(pipeline->buffers, requirements(kernel));
+  pipeline->threadgroup_arguments = used_threadgroup_arguments(kernel);
   loaded->origin = std::make_shared<PipelineOrigin>(function.library->text, function.info->name,
                                                     function.constants, most, required,
                                                     pipeline->whole_simdgroups);

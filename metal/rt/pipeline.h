@@ -89,6 +89,7 @@ class PipelineObject : public AllocationObject {
   Size3 required = {0, 0, 0};
   bool whole_simdgroups = false;           // the threadgroup size must be a multiple of 32
   std::vector<BufferRequirement> buffers;  // in the order of the arguments
+  uint32_t threadgroup_arguments = 0;      // indices of those that are used, as bits
 };
 
 Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,

@@ -96,7 +96,8 @@ Result<Ref<BufferObject>> create_wrapping(DeviceObject* device, void* bytes, uin
   MLXN_TRY(check_length(*device, length, options));
   MLXN_TRY(require_shared(options));
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  if (!bytes || reinterpret_cast<uintptr_t>(bytes) % page != 0 || length % page != 0) {
+  const bool pages = reinterpret_cast<uintptr_t>(bytes) % page == 0 && length % page == 0;
+  if (!bytes || (device->validates() && !pages)) {
     return Error(ErrorCode::kInvalidArgument,
                  str("memory at ", bytes, " with length ", length,
                      ", expected a page-aligned address and length (pages of ", page, " bytes)"));
