@@ -88,7 +88,7 @@ Result<Ref<BufferObject>> create_filled(DeviceObject* device, const void* bytes,
   return buffer;
 }
 
-using Deallocator = std::function<void(void*, NS::UInteger)>;
+using Deallocator = NS::detail::HandlerFunction<void(void*, NS::UInteger)>;
 
 Result<Ref<BufferObject>> create_wrapping(DeviceObject* device, void* bytes, uint64_t length,
                                           MTL::ResourceOptions options,
@@ -222,7 +222,7 @@ Buffer* Device::newBuffer(const void* pointer, NS::UInteger length, ResourceOpti
 }
 
 Buffer* Device::newBuffer(const void* pointer, NS::UInteger length, ResourceOptions options,
-                          const std::function<void(void*, NS::UInteger)>& deallocator) {
+                          const Deallocator& deallocator) {
   auto* self = impl(this);
   if (!self) return nullptr;
   return finish("MTL::Device::newBuffer",
