@@ -66,7 +66,10 @@ struct MemberInfo {
   std::string name;
   uint64_t offset = 0;
   DataType type = 0;
-  uint32_t array_length = 0;  // 0 when not an array
+  uint32_t array_length = 0;  // 0 when not an array; that of all dimensions together
+  uint64_t stride = 0;        // size of an element; of the member when not an array
+  // The index in an argument buffer, of the first element; a struct's is that of its first member.
+  uint32_t id = 0, id_stride = 1;
 };
 
 struct ArgumentInfo {

@@ -88,6 +88,7 @@ Result<Ref<DeviceObject>> DeviceObject::create(const metal::DeviceOptions& optio
   device->executor_ = std::make_unique<FaultExecutor>(std::move(executor));
   device->options_ = options;
   device->options_.forced_tier = tier;
+  device->validates_ = options.validation.value_or(setting_bool(Setting::kValidation));
   device->cache_ = std::make_unique<KernelCache>(cache_options(options));
   device->name = make_string(device->info().name);
   device->architecture = make<ArchitectureObject>();

@@ -31,6 +31,7 @@ class CompileOptionsObject : public Object {
   MTL::LibraryOptimizationLevel optimizationLevel = MTL::LibraryOptimizationLevelDefault;
   MTL::LibraryType libraryType = MTL::LibraryTypeExecutable;
   bool preserveInvariance = false;
+  bool enableLogging = false;
   NS::UInteger maxTotalThreadsPerThreadgroup = 0;
   MTL::Size requiredThreadsPerThreadgroup = {0, 0, 0};
   std::vector<std::string> include_folders;

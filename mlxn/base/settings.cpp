@@ -44,6 +44,8 @@ constexpr SettingInfo kTable[] = {
      "lowest tier, 0 to 3, in which kernels run on the CPU; -1: the compiler chooses"},
     {Setting::kScheduleSeed, "schedule_seed", SettingType::kInt, "0",
      "not 0: the CPU executor shuffles what barriers leave unordered, so that races show"},
+    {Setting::kValidation, "validation", SettingType::kBool, "0",
+     "Metal calls that Apple's validation layer refuses fail their command buffer"},
     {Setting::kAutoBarrier, "auto_barrier", SettingType::kBool, "0",
      "check every dispatch for hazards and put barriers where they are needed",
      "HF2Q_AUTO_BARRIER"},

@@ -26,6 +26,7 @@ enum class Setting {
   kCpuSpinUs,
   kCpuTier,
   kScheduleSeed,
+  kValidation,
   kAutoBarrier,
   kEncoderSession,
   kSerialDispatch,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "metal/exec/cpu/cpu_memory.h"
 #include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
 
@@ -102,14 +103,17 @@ Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandLis
     if (binding.index >= MSL_MAX_BUFFERS) {
       return invalid(str("buffer index ", binding.index, ", expected below ", MSL_MAX_BUFFERS));
     }
+    const bool nothing = !binding.memory && binding.size == 0;
     const uint64_t total = binding.memory ? binding.memory->size : list.inline_bytes.size();
-    const std::byte* base = binding.memory ? binding.memory->host : list.inline_bytes.data();
+    const std::byte* base = binding.memory ? binding.memory->host
+                            : nothing      ? nothing_bound()
+                                           : list.inline_bytes.data();
     if (!span_fits(binding.offset, binding.size, total)) {
       return invalid(str("buffer ", binding.index, ": ", binding.size, " bytes at offset ",
                          binding.offset, " of ", total, " bytes"));
     }
     // Kernels see Metal's view of memory, where const-ness is theirs to declare.
-    abi_.buffer[binding.index] = const_cast<std::byte*>(base) + binding.offset;
+    abi_.buffer[binding.index] = const_cast<std::byte*>(base) + (nothing ? 0 : binding.offset);
     if (base) missing &= ~(1u << binding.index);
   }
   if (missing != 0) return missing_argument(msl::ArgumentKind::kBuffer, missing);
@@ -160,8 +164,13 @@ Status PreparedDispatch::lay_out_scratch(const rt::Dispatch& dispatch,
       return invalid(str("threadgroup memory index ", memory.index, ", expected below ",
                          MSL_MAX_THREADGROUP_BUFFERS));
     }
-    MLXN_ASSIGN(uint64_t offset, take(memory.bytes, "threadgroup memory"));
-    threadgroup_buffers_.push_back({memory.index, offset});
+    if (memory.bytes == 0) {
+      threadgroup_buffers_.push_back({memory.index, kNothing});
+      if (!nothing_bound()) continue;
+    } else {
+      MLXN_ASSIGN(uint64_t offset, take(memory.bytes, "threadgroup memory"));
+      threadgroup_buffers_.push_back({memory.index, offset});
+    }
     missing &= ~(1u << memory.index);
   }
   if (missing != 0) return missing_argument(msl::ArgumentKind::kThreadgroupMemory, missing);
@@ -193,7 +202,9 @@ Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch) con
   MslThreadgroup group{};
   group.memory = block;
   for (const ThreadgroupBuffer& buffer : threadgroup_buffers_) {
-    group.threadgroup_buffer[buffer.index] = block + buffer.offset;
+    group.threadgroup_buffer[buffer.index] = buffer.offset == kNothing
+                                                 ? reinterpret_cast<unsigned char*>(nothing_bound())
+                                                 : block + buffer.offset;
   }
   group.frames = block + frames_offset_;
   group.simdgroups = reinterpret_cast<MslSimdgroup*>(block + simdgroups_offset_);

@@ -24,9 +24,10 @@ class PreparedDispatch {
   Status run(uint64_t begin, uint64_t end, Scratch& scratch) const;
 
  private:
+  static constexpr uint64_t kNothing = ~uint64_t{0};
   struct ThreadgroupBuffer {
     uint32_t index;
-    uint64_t offset;  // in the worker's scratch block
+    uint64_t offset;  // in the worker's scratch block; kNothing: none is there
   };
 
   Status set_grid(const rt::Dispatch& dispatch);

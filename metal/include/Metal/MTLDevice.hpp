@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "../Foundation/Foundation.hpp"
 #include "MTLArgument.hpp"
@@ -93,11 +92,13 @@ enum : PipelineOption {
 
 using Timestamp = std::uint64_t;
 using AutoreleasedComputePipelineReflection = MTL::ComputePipelineReflection*;
-using NewLibraryCompletionHandlerFunction = std::function<void(MTL::Library*, NS::Error*)>;
+using NewLibraryCompletionHandlerFunction =
+    NS::detail::HandlerFunction<void(MTL::Library*, NS::Error*)>;
 using NewComputePipelineStateCompletionHandlerFunction =
-    std::function<void(MTL::ComputePipelineState*, NS::Error*)>;
+    NS::detail::HandlerFunction<void(MTL::ComputePipelineState*, NS::Error*)>;
 using NewComputePipelineStateWithReflectionCompletionHandlerFunction =
-    std::function<void(MTL::ComputePipelineState*, MTL::ComputePipelineReflection*, NS::Error*)>;
+    NS::detail::HandlerFunction<void(MTL::ComputePipelineState*, MTL::ComputePipelineReflection*,
+                                     NS::Error*)>;
 #ifdef __BLOCKS__
 using NewLibraryCompletionHandler = void (^)(MTL::Library*, NS::Error*);
 using NewComputePipelineStateCompletionHandler = void (^)(MTL::ComputePipelineState*, NS::Error*);
@@ -189,7 +190,7 @@ class MLXN_METAL_API Device : public NS::Referencing<Device> {
   // command buffer uses the memory any more; it may be null. The std::function form is ours; Apple
   // has blocks only.
   Buffer* newBuffer(const void* pointer, NS::UInteger length, MTL::ResourceOptions options,
-                    const std::function<void(void*, NS::UInteger)>& deallocator);
+                    const NS::detail::HandlerFunction<void(void*, NS::UInteger)>& deallocator);
   Heap* newHeap(const MTL::HeapDescriptor* descriptor);
   ResidencySet* newResidencySet(const MTL::ResidencySetDescriptor* desc, NS::Error** error);
 
