@@ -17,6 +17,7 @@
 #include "metal/msl/frontend/prelude.h"
 #include "metal/msl/frontend/reflection.h"
 #include "metal/msl/frontend/source_files.h"
+#include "metal/msl/frontend/threadgroup_variables.h"
 #include "metal/msl/frontend/token_rewriter.h"
 #include "metal/msl/frontend/token_scanner.h"
 #include "mlxn/base/strings.h"
@@ -51,7 +52,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
                                                         llvm::StringRef file) override {
     if (job_.analysis) return std::make_unique<clang::ASTConsumer>();
-    return EmitLLVMOnlyAction::CreateASTConsumer(compiler, file);
+    return without_threadgroup_construction(EmitLLVMOnlyAction::CreateASTConsumer(compiler, file));
   }
 
   void EndSourceFileAction() override {

@@ -202,7 +202,7 @@ class Reflector {
     const char* fetch = threadgroup                  ? "__msl_threadgroup"
                         : argument.is_constant_space ? "__msl_constant"
                                                      : "__msl_buffer";
-    result_.call_arguments += str(fetch, "<", type, ">(", argument.index, ")");
+    result_.call_arguments += str(fetch, "<", type, ", ", argument.index, ">()");
     result_.kernel.arguments.push_back(std::move(argument));
   }
 

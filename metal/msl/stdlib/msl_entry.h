@@ -6,7 +6,8 @@
 #include "kernel_abi.h"
 
 extern "C" {
-// Where the running thread is; replaced by the lowering. Grid positions never wrap.
+// Where the running thread is; replaced by the lowering, which needs constants as operands. Grid
+// positions never wrap.
 __attribute__((const, nothrow)) unsigned __msl_grid_position(unsigned dimension);
 __attribute__((const, nothrow)) unsigned __msl_local_position(unsigned dimension);
 __attribute__((const, nothrow)) unsigned __msl_group_position(unsigned dimension);
@@ -48,16 +49,16 @@ struct __msl_argument<T&> {
   static T& make(void* p) { return *(T*)p; }
 };
 
-template <class T>
-__attribute__((always_inline)) inline T __msl_buffer(unsigned index) {
+template <class T, unsigned index>
+__attribute__((always_inline)) inline T __msl_buffer() {
   return __msl_argument<T>::make(__msl_buffer_address(index));
 }
-template <class T>
-__attribute__((always_inline)) inline T __msl_constant(unsigned index) {
+template <class T, unsigned index>
+__attribute__((always_inline)) inline T __msl_constant() {
   return __msl_argument<T>::make(__msl_constant_address(index));
 }
-template <class T>
-__attribute__((always_inline)) inline T __msl_threadgroup(unsigned index) {
+template <class T, unsigned index>
+__attribute__((always_inline)) inline T __msl_threadgroup() {
   return __msl_argument<T>::make(__msl_threadgroup_address(index));
 }
 // An argument switched off by its function constant. Reading it is the kernel's mistake.

@@ -3,7 +3,7 @@
 #pragma once
 #pragma clang system_header
 
-#define __MSL_CONVERGENT __attribute__((convergent, nothrow))
+#define __MSL_CONVERGENT __attribute__((convergent, nomerge, nothrow))
 
 extern "C" {
 __MSL_CONVERGENT void __msl_threadgroup_barrier(unsigned flags, unsigned site);
