@@ -34,7 +34,7 @@ Result<msl::Preprocessed> preprocess_source(const Arguments& arguments, const st
   MLXN_ASSIGN(const msl::Compiler* compiler, msl::compiler());
   MLXN_ASSIGN(std::string source, read_file(path));
   msl::CompileOptions options = arguments.compile;
-  options.source_name = path == "-" ? "<stdin>" : path;
+  options.source_name = path == "-" ? "stdin" : path;
   const std::string folder = std::filesystem::path(path).parent_path().string();
   options.include_dirs.insert(options.include_dirs.begin(), folder.empty() ? "." : folder);
   if (!arguments.preamble.empty())

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "metal/rt/dispatch_data.h"
 #include "metal/rt/library.h"
 #include "metal/rt/pipeline.h"
 #include "metal/rt/reflection.h"
@@ -33,6 +34,11 @@ Result<Ref<LibraryObject>> library_from_file(DeviceObject* device, const std::st
   msl::CompileOptions options;
   options.source_name = path;
   return LibraryObject::create(device, std::move(bytes), options);
+}
+
+Result<Ref<LibraryObject>> library_from_data(DeviceObject* device, dispatch_data_t data) {
+  MLXN_ASSIGN(std::string bytes, bytes_of(data));
+  return LibraryObject::open(device, std::move(bytes));
 }
 
 Result<Ref<LibraryObject>> library_from_source(DeviceObject* device, const NS::String* source,
@@ -200,6 +206,12 @@ Library* Device::newLibrary(const NS::URL* url, NS::Error** error) {
   if (!self) return nullptr;
   const char* path = url ? url->fileSystemRepresentation() : nullptr;
   return finish("MTL::Device::newLibrary", library_from_file(self, path ? path : ""), error);
+}
+
+Library* Device::newLibrary(dispatch_data_t data, NS::Error** error) {
+  auto* self = impl(this);
+  if (!self) return nullptr;
+  return finish("MTL::Device::newLibrary", library_from_data(self, data), error);
 }
 
 Library* Device::newLibrary(const NS::String* source, const CompileOptions* options,

@@ -9,6 +9,8 @@
 #include "MTLResource.hpp"
 #include "MTLTypes.hpp"
 
+typedef struct dispatch_data_s* dispatch_data_t;
+
 namespace MTL {
 
 class ArgumentEncoder;
@@ -205,10 +207,12 @@ class MLXN_METAL_API Device : public NS::Referencing<Device> {
   ArgumentEncoder* newArgumentEncoder(const NS::Array* arguments);
   ArgumentEncoder* newArgumentEncoder(const MTL::BufferBinding* bufferBinding);
 
-  // Files hold MSL text or a container written by mlxn::metal::serialize_library.
+  // Files hold MSL text, or a library made by the tools metal and metallib or by
+  // mlxn::metal::serialize_library; data holds such a library.
   Library* newDefaultLibrary();
   Library* newLibrary(const NS::String* filepath, NS::Error** error);
   Library* newLibrary(const NS::URL* url, NS::Error** error);
+  Library* newLibrary(dispatch_data_t data, NS::Error** error);
   Library* newLibrary(const NS::String* source, const MTL::CompileOptions* options,
                       NS::Error** error);
   void newLibrary(const NS::String* source, const MTL::CompileOptions* options,
