@@ -20,6 +20,8 @@ MTL::CommandBufferError error_code(ErrorCode code) {
   switch (code) {
     case ErrorCode::kOutOfMemory: return MTL::CommandBufferErrorOutOfMemory;
     case ErrorCode::kDeviceLost: return MTL::CommandBufferErrorDeviceRemoved;
+    case ErrorCode::kPageFault: return MTL::CommandBufferErrorPageFault;
+    case ErrorCode::kTimeout: return MTL::CommandBufferErrorTimeout;
     case ErrorCode::kInvalidArgument:
     case ErrorCode::kOutOfRange:
     case ErrorCode::kInvalidState: return MTL::CommandBufferErrorInvalidResource;

@@ -82,6 +82,7 @@ Result<Ref<DeviceObject>> DeviceObject::create(const metal::DeviceOptions& optio
   MLXN_ASSIGN(auto executor, entry->create({.worker_count = options.worker_count,
                                             .dispatch_sampling = options.dispatch_sampling,
                                             .schedule_seed = options.schedule_seed,
+                                            .watchdog_ms = options.watchdog_ms,
                                             .reverse_threads = options.reverse_threads}));
   static std::atomic<uint64_t> next_id = 1;
   auto device = make<DeviceObject>();

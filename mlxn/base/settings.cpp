@@ -46,6 +46,8 @@ constexpr SettingInfo kTable[] = {
      "not 0: the CPU executor shuffles what barriers leave unordered, so that races show"},
     {Setting::kValidation, "validation", SettingType::kBool, "0",
      "Metal calls that Apple's validation layer refuses fail their command buffer"},
+    {Setting::kWatchdogMs, "watchdog_ms", SettingType::kInt, "0",
+     "milliseconds after which a command buffer is stopped and fails; 0: never"},
     {Setting::kAutoBarrier, "auto_barrier", SettingType::kBool, "0",
      "check every dispatch for hazards and put barriers where they are needed",
      "HF2Q_AUTO_BARRIER"},

@@ -27,6 +27,7 @@ enum class Setting {
   kCpuTier,
   kScheduleSeed,
   kValidation,
+  kWatchdogMs,
   kAutoBarrier,
   kEncoderSession,
   kSerialDispatch,

@@ -18,6 +18,12 @@ std::string to_text(const rt::Size3& size) {
   return str(size.x, " x ", size.y, " x ", size.z);
 }
 
+CodeRange range_of(const CpuPipeline& pipeline) {
+  const auto memory = pipeline.object->memory();
+  const auto begin = reinterpret_cast<uintptr_t>(memory.data());
+  return {begin, begin + memory.size()};
+}
+
 std::string to_text(const msl::Shape& shape) {
   switch (shape.kind) {
     case msl::Shape::Kind::kFlat32: return "n x 1 x 1 threads, n a multiple of 32";
@@ -197,7 +203,8 @@ Error PreparedDispatch::missing_argument(msl::ArgumentKind kind, uint32_t missin
   return Error(ErrorCode::kInternal, "an argument is not bound");
 }
 
-Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch) const {
+Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch,
+                             const StopFlag* stop) const {
   MLXN_ASSIGN(unsigned char* block, scratch.reserve(scratch_bytes_));
   MslThreadgroup group{};
   group.memory = block;
@@ -214,7 +221,42 @@ Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch) con
   group.position[0] = static_cast<unsigned>(begin % counts[0]);
   group.position[1] = static_cast<unsigned>(begin / counts[0] % counts[1]);
   group.position[2] = static_cast<unsigned>(begin / counts[0] / counts[1]);
-  for (uint64_t left = end - begin; left > 0;) {
+  Status status;
+  auto rows = [&] { status = run_rows(group, end - begin); };
+  GuardOptions guard{.stop = stop};
+  guard.stoppable[0] = range_of(*pipeline_);
+  if (edge_) guard.stoppable[1] = range_of(*edge_);
+  KernelFault fault;
+  if (run_guarded(rows, guard, fault)) return status;
+  return explain(fault, group);
+}
+
+Error PreparedDispatch::explain(const KernelFault& fault, const MslThreadgroup& group) const {
+  Error error = to_error(fault);
+  std::string where =
+      str("threadgroup ", to_text({group.position[0], group.position[1], group.position[2]}),
+          " or near it");
+  if (!fault.has_address || fault.at_stack) return std::move(error.add_context(where));
+  if (is_nothing_bound(fault.address)) {
+    return std::move(error.add_context(str(where, ", a store where nothing is bound")));
+  }
+  uint64_t nearest = ~uint64_t{0};
+  unsigned index = 0;
+  for (unsigned i = 0; i < MSL_MAX_BUFFERS; ++i) {
+    const auto begin = reinterpret_cast<uintptr_t>(abi_.buffer[i]);
+    if (begin == 0 || begin > fault.address || fault.address - begin >= nearest) continue;
+    nearest = fault.address - begin;
+    index = i;
+  }
+  if (nearest != ~uint64_t{0}) {
+    where += str(", ", nearest, " bytes behind the start of buffer ", index);
+  }
+  return std::move(error.add_context(where));
+}
+
+Status PreparedDispatch::run_rows(MslThreadgroup& group, uint64_t all) const {
+  const unsigned* counts = abi_.threadgroups_per_grid;
+  for (uint64_t left = all; left > 0;) {
     const auto count =
         static_cast<unsigned>(std::min<uint64_t>(left, counts[0] - group.position[0]));
     MLXN_TRY(run_row(group, count));

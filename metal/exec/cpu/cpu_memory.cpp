@@ -13,7 +13,8 @@
 namespace mlxn::cpu {
 namespace {
 
-constexpr uint64_t kMapFrom = 64 << 10;      // smaller blocks come from the heap
+constexpr uint64_t kMapFrom = 64 << 10;  // smaller blocks come from the heap
+constexpr uint64_t kNothingBytes = uint64_t{32} << 30;
 constexpr uint64_t kHugePageFrom = 4 << 20;  // larger blocks ask for huge pages
 
 class HeapMemory : public rt::Memory {
@@ -97,15 +98,19 @@ Result<std::shared_ptr<rt::Memory>> wrap_memory(void* host, uint64_t size) {
 
 std::byte* nothing_bound() {
   // Never freed. Kernels have pointers into its middle, so that negative indices stay inside too.
-  constexpr uint64_t kBytes = uint64_t{32} << 30;
   static std::byte* const middle = [] {
     void* block =
-        mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(nullptr, kNothingBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (block == MAP_FAILED) return static_cast<std::byte*>(nullptr);
-    madvise(block, kBytes, MADV_DONTDUMP);
-    return static_cast<std::byte*>(block) + kBytes / 2;
+    madvise(block, kNothingBytes, MADV_DONTDUMP);
+    return static_cast<std::byte*>(block) + kNothingBytes / 2;
   }();
   return middle;
+}
+
+bool is_nothing_bound(uintptr_t address) {
+  const auto begin = reinterpret_cast<uintptr_t>(nothing_bound()) - kNothingBytes / 2;
+  return nothing_bound() && address - begin < kNothingBytes;
 }
 
 uint64_t physical_memory() {
