@@ -317,6 +317,7 @@ std::vector<std::string> language_arguments(const CompileOptions& options, const
                 {"-ffp-contract=fast", "-mreassociate", "-freciprocal-math", "-fno-signed-zeros",
                  "-fapprox-func", "-D__METAL_MAYBE_FAST_MATH__=1", "-D__METAL_FAST_MATH__=1"});
   }
+  if (options.math_mode == MathMode::kFast) args.push_back("-D__FAST_MATH__=1");
   args.insert(args.end(), {"-internal-isystem", kStdlibFolder});
   return args;
 }
