@@ -14,6 +14,7 @@
 #include "metal/msl/frontend/clang_setup.h"
 #include "metal/msl/frontend/constant_use.h"
 #include "metal/msl/frontend/diagnostics.h"
+#include "metal/msl/frontend/pragmas.h"
 #include "metal/msl/frontend/prelude.h"
 #include "metal/msl/frontend/reflection.h"
 #include "metal/msl/frontend/source_files.h"
@@ -69,6 +70,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     sema.Initialize();
     if (auto* external = sema.getASTContext().getExternalSource())
       external->StartTranslationUnit(&compiler.getASTConsumer());
+    add_pragmas(preprocessor);
     preprocessor.EnterMainSourceFile();
     enter_tokens(preprocessor);
     if (job_.index_only) return;
