@@ -18,6 +18,7 @@
 #include "metal/msl/frontend/prelude.h"
 #include "metal/msl/frontend/reflection.h"
 #include "metal/msl/frontend/source_files.h"
+#include "metal/msl/frontend/swizzles.h"
 #include "metal/msl/frontend/threadgroup_variables.h"
 #include "metal/msl/frontend/token_rewriter.h"
 #include "metal/msl/frontend/token_scanner.h"
@@ -91,6 +92,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       bool in_prelude = user.empty() && is_prelude(sources, token.getLocation());
       (in_prelude ? prelude : user).push_back(token);
     }
+    user = join_swizzles(preprocessor, user);
     ScanResult scanned = scan(preprocessor, user);
     RewriteOptions options{job_.request.constant_values, job_.analysis};
     std::vector<Token> rewritten = rewrite(preprocessor, user, scanned, options);
