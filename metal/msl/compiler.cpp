@@ -16,6 +16,7 @@
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/lower_ptx.h"
 #include "metal/msl/passes/prepare.h"
+#include "metal/msl/passes/private_memory.h"
 #include "metal/msl/passes/queries.h"
 #include "metal/msl/passes/tiles.h"
 #include "mlxn/base/strings.h"
@@ -81,6 +82,8 @@ class LibraryImpl : public Library {
   Result<Image> lower(FrontendModule& frontend, const CompileRequest& request,
                       const Target& target) const {
     llvm::Module& module = *frontend.module;
+    std::string messages;
+    collect_messages(module.getContext(), messages);
     bool ptx = request.target.kind == Target::Kind::kPtx;
     MLXN_ASSIGN(auto machine, make_target_machine(target));
     module.setDataLayout(machine->createDataLayout());
@@ -95,8 +98,11 @@ class LibraryImpl : public Library {
     simplify(module, *machine);
     MLXN_TRY(check_symbols(module, info_.constants, request.allow_unset_constants));
     MLXN_TRY(check_lane_operations(module));
-    for (Kernel& kernel : frontend.kernels)
-      find_active_arguments(*module.getFunction(kernel.symbol), kernel);
+    for (Kernel& kernel : frontend.kernels) {
+      const llvm::Function& entry = *module.getFunction(kernel.symbol);
+      find_active_arguments(entry, kernel);
+      MLXN_TRY(check_private_memory(entry, kernel));
+    }
     std::string explanation;
     bool explains = request.emit == Emit::kExplanation;
     if (ptx) {
@@ -121,6 +127,7 @@ class LibraryImpl : public Library {
       if (kernel.tier == Tier::kCoroutine && !ptx)
         MLXN_TRY(read_frame_size(*module.getFunction(kernel.symbol), kernel));
     MLXN_ASSIGN(image.code, emit(module, *machine, request.emit));
+    if (!messages.empty()) return Error(ErrorCode::kCompileFailed, messages);
     image.kernels = std::move(frontend.kernels);
     return image;
   }

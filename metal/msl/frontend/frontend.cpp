@@ -14,9 +14,11 @@
 #include "metal/msl/frontend/clang_setup.h"
 #include "metal/msl/frontend/constant_use.h"
 #include "metal/msl/frontend/diagnostics.h"
+#include "metal/msl/frontend/pragmas.h"
 #include "metal/msl/frontend/prelude.h"
 #include "metal/msl/frontend/reflection.h"
 #include "metal/msl/frontend/source_files.h"
+#include "metal/msl/frontend/swizzles.h"
 #include "metal/msl/frontend/threadgroup_variables.h"
 #include "metal/msl/frontend/token_rewriter.h"
 #include "metal/msl/frontend/token_scanner.h"
@@ -69,6 +71,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     sema.Initialize();
     if (auto* external = sema.getASTContext().getExternalSource())
       external->StartTranslationUnit(&compiler.getASTConsumer());
+    add_pragmas(preprocessor);
     preprocessor.EnterMainSourceFile();
     enter_tokens(preprocessor);
     if (job_.index_only) return;
@@ -89,6 +92,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       bool in_prelude = user.empty() && is_prelude(sources, token.getLocation());
       (in_prelude ? prelude : user).push_back(token);
     }
+    user = join_swizzles(preprocessor, user);
     ScanResult scanned = scan(preprocessor, user);
     RewriteOptions options{job_.request.constant_values, job_.analysis};
     std::vector<Token> rewritten = rewrite(preprocessor, user, scanned, options);
@@ -317,6 +321,7 @@ std::vector<std::string> language_arguments(const CompileOptions& options, const
                 {"-ffp-contract=fast", "-mreassociate", "-freciprocal-math", "-fno-signed-zeros",
                  "-fapprox-func", "-D__METAL_MAYBE_FAST_MATH__=1", "-D__METAL_FAST_MATH__=1"});
   }
+  if (options.math_mode == MathMode::kFast) args.push_back("-D__FAST_MATH__=1");
   args.insert(args.end(), {"-internal-isystem", kStdlibFolder});
   return args;
 }

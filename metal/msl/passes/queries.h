@@ -1,5 +1,5 @@
 // Questions a thread asks about itself and its arguments, answered by the lowering: calls of the
-// functions without a body that stdlib/msl_entry.h and msl_runtime.h declare.
+// functions without a body that stdlib/msl_runtime.h declares.
 #pragma once
 
 #include <optional>
