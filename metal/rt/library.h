@@ -106,8 +106,7 @@ class LibraryObject : public Object {
 
  private:
   Result<const msl::Library*> compiled();
-  Status check_constants(const msl::FunctionInfo& function,
-                         const ConstantValuesObject& values) const;
+  Result<std::vector<msl::ConstantValue>> known_values(const ConstantValuesObject& values) const;
 
   CacheKey key_;
   std::mutex mutex_;
