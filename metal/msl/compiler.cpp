@@ -12,6 +12,7 @@
 #include "metal/msl/frontend/frontend.h"
 #include "metal/msl/frontend/preprocess.h"
 #include "metal/msl/interface.h"
+#include "metal/msl/kernel_abi.h"
 #include "metal/msl/module.h"
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/lower_ptx.h"
@@ -40,6 +41,16 @@ void find_active_arguments(const llvm::Function& entry, Kernel& kernel) {
   for (ArgumentInfo& argument : kernel.arguments)
     argument.active =
         used.count({argument.kind == ArgumentKind::kThreadgroupMemory, argument.index}) > 0;
+}
+
+Status check_threadgroup_memory(const std::vector<Kernel>& kernels) {
+  for (const Kernel& kernel : kernels)
+    if (kernel.static_threadgroup_bytes > MSL_MAX_THREADGROUP_BYTES)
+      return Error(
+          ErrorCode::kCompileFailed,
+          str("kernel '", kernel.name, "' declares ", kernel.static_threadgroup_bytes,
+              " bytes of threadgroup memory, expected at most ", MSL_MAX_THREADGROUP_BYTES));
+  return {};
 }
 
 // "native" means the processor this runs on.
@@ -111,6 +122,7 @@ class LibraryImpl : public Library {
     } else {
       lower_to_cpu(module, frontend.kernels, request, *machine, explains ? &explanation : nullptr);
     }
+    MLXN_TRY(check_threadgroup_memory(frontend.kernels));
     Image image;
     image.target = request.target.to_key();
     if (explains) {

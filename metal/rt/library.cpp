@@ -42,10 +42,6 @@ std::string suggestions(const std::vector<LibraryObject::Entry>& functions, std:
   return out.empty() ? out : "; did you mean " + out + "?";
 }
 
-std::string describe(const msl::ConstantValue& value) {
-  return value.name.empty() ? str("index ", value.index) : str("name '", value.name, "'");
-}
-
 bool names(const msl::ConstantValue& value, const msl::FunctionConstant& constant) {
   return value.name.empty() ? value.index == constant.index : value.name == constant.name;
 }
@@ -101,40 +97,26 @@ std::vector<uint8_t> LibraryObject::serialize() const {
   return msl::write_library_file(stored);
 }
 
-// Values for constants the library does not declare are wrong; those the function does not use are
-// ignored.
-Status LibraryObject::check_constants(const Entry& entry,
-                                      const ConstantValuesObject& values) const {
-  const msl::FunctionInfo& function = *entry.info;
+// Which constants a function needs is known when its code has been folded, so all values for
+// constants of the function's unit are kept; values for others are ignored.
+Result<std::vector<msl::ConstantValue>> LibraryObject::known_values(
+    const LibraryUnit& unit, const ConstantValuesObject& values) {
   if (!values.problem.empty()) return Error(ErrorCode::kInvalidArgument, values.problem);
-  if (!device->info().compiles) return {};
+  std::vector<msl::ConstantValue> kept;
   for (const msl::ConstantValue& value : values.values) {
-    const msl::FunctionConstant* known = nullptr;
-    for (const auto& constant : entry.unit->info().constants) {
-      if (names(value, constant)) known = &constant;
-    }
-    if (!known) {
-      return Error(ErrorCode::kFunctionNotFound,
-                   str("the library has no function constant with ", describe(value)));
-    }
-    if (known->type != value.type) {
-      return Error(ErrorCode::kInvalidArgument,
-                   str("function constant '", known->name, "' (index ", known->index,
-                       ") was given a value of type ", type_name(value.type), ", expected ",
-                       type_name(known->type)));
+    for (const msl::FunctionConstant& constant : unit.info().constants) {
+      if (!names(value, constant)) continue;
+      if (constant.type != value.type) {
+        return Error(ErrorCode::kInvalidArgument,
+                     str("function constant '", constant.name, "' (index ", constant.index,
+                         ") was given a value of type ", type_name(value.type), ", expected ",
+                         type_name(constant.type)));
+      }
+      kept.push_back(value);
+      break;
     }
   }
-  for (const msl::FunctionConstant& constant : function.constants) {
-    const bool given = std::any_of(values.values.begin(), values.values.end(),
-                                   [&](auto& value) { return names(value, constant); });
-    if (constant.required && !given) {
-      return Error(
-          ErrorCode::kInvalidArgument,
-          str("function '", function.name, "' needs a value for function constant '", constant.name,
-              "' (index ", constant.index, ", type ", type_name(constant.type), ")"));
-    }
-  }
-  return {};
+  return kept;
 }
 
 Result<Ref<FunctionObject>> LibraryObject::function(const std::string& name,
@@ -145,16 +127,12 @@ Result<Ref<FunctionObject>> LibraryObject::function(const std::string& name,
                  str("the library has no function '", name, "' among its ", functions.size(),
                      suggestions(functions, name)));
   }
-  if (values) MLXN_TRY(check_constants(*found, *values));
   auto function = make<FunctionObject>();
   function->library = Ref(this);
   function->name = make_string(name);
   function->info = found->info;
-  if (!values) return function;
-  for (const msl::ConstantValue& value : values->values) {
-    for (const msl::FunctionConstant& constant : found->info->constants) {
-      if (names(value, constant)) function->constants.push_back(value);
-    }
+  if (values) {
+    MLXN_ASSIGN(function->constants, known_values(*found->unit, *values));
   }
   return function;
 }

@@ -108,7 +108,8 @@ class LibraryObject : public Object {
 
  private:
   void add(std::shared_ptr<LibraryUnit> unit);
-  Status check_constants(const Entry& entry, const ConstantValuesObject& values) const;
+  static Result<std::vector<msl::ConstantValue>> known_values(const LibraryUnit& unit,
+                                                              const ConstantValuesObject& values);
 
   std::vector<std::shared_ptr<LibraryUnit>> units_;
   std::unordered_map<std::string_view, size_t> by_name_;  // in `functions`

@@ -36,24 +36,6 @@ Status check_descriptor(const DeviceObject& device, const PipelineDescriptorObje
   return {};
 }
 
-// Constants that have no value although the kernel needs them.
-Status check_specialised(const FunctionObject& function) {
-  if (!function.library->device->info().compiles) return {};
-  for (const msl::FunctionConstant& constant : function.info->constants) {
-    const bool given =
-        std::any_of(function.constants.begin(), function.constants.end(), [&](auto& value) {
-          return value.name.empty() ? value.index == constant.index : value.name == constant.name;
-        });
-    if (constant.required && !given) {
-      return Error(ErrorCode::kInvalidArgument,
-                   str("function '", function.info->name, "' has no value for function constant '",
-                       constant.name, "' (index ", constant.index,
-                       "); create it with FunctionConstantValues"));
-    }
-  }
-  return {};
-}
-
 Size3 to_size3(MTL::Size size) {
   return {size.width, size.height, size.depth};
 }
@@ -143,7 +125,6 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
                                             const PipelineDescriptorObject& descriptor) {
   MLXN_TRY(check_descriptor(*device, descriptor));
   const FunctionObject& function = *descriptor.computeFunction;
-  MLXN_TRY(check_specialised(function));
   Size3 required = required_threads(descriptor);
   MLXN_ASSIGN(auto loaded, load_first(function, required));
   auto pipeline = make<PipelineObject>();
