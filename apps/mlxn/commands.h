@@ -9,8 +9,9 @@ namespace mlxn::cli {
 
 // Of every subcommand.
 inline constexpr int kGood = 0;
-inline constexpr int kBad = 1;       // it ran, and what it looked at is not in order
-inline constexpr int kWrongUse = 2;  // the command line is wrong
+inline constexpr int kBad = 1;            // it ran, and what it looked at is not in order
+inline constexpr int kWrongUse = 2;       // the command line is wrong
+inline constexpr int kInterrupted = 130;  // by Ctrl-C, as shells count it
 
 using Run = std::function<int()>;
 void add_doctor(CLI::App& app, Run& run);

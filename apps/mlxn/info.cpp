@@ -7,6 +7,7 @@
 
 #include "apps/mlxn/commands.h"
 #include "apps/mlxn/model_options.h"
+#include "mlxn/base/printable.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/io/gguf.h"
 
@@ -115,12 +116,13 @@ void print_text(const Options& options, const io::GgufFile& file) {
   std::printf("GGUF version %u, %u part(s), %zu metadata entries, %zu tensors\n", file.version(),
               file.parts(), file.metadata().entries().size(), file.tensors().size());
   for (const auto& [name, value] : file.metadata().entries())
-    std::printf("  %-44s %-7s %s\n", name.c_str(), std::string(to_string(value.type)).c_str(),
-                shown(value, options.full).c_str());
+    std::printf("  %-44s %-7s %s\n", printable(name).c_str(),
+                std::string(to_string(value.type)).c_str(),
+                printable(shown(value, options.full)).c_str());
   if (options.tensors) {
     std::printf("tensors\n");
     for (const io::TensorInfo& tensor : file.tensors())
-      std::printf("  %-44s %-8s %12" PRIu64 " bytes  %s\n", tensor.name.c_str(),
+      std::printf("  %-44s %-8s %12" PRIu64 " bytes  %s\n", printable(tensor.name).c_str(),
                   std::string(tensor.type_name).c_str(), tensor.bytes, dims_text(tensor).c_str());
   }
   std::printf("types\n");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "apps/mlxn/commands.h"
+#include "mlxn/base/printable.h"
 #include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/io/cut_file_guard.h"
@@ -89,7 +90,7 @@ Result<model::EvaluatorOptions> evaluator_options(const ModelOptions& options) {
 
 int fail(std::string_view command, const Error& error) {
   std::fprintf(stderr, "mlxn %.*s: %s\n", static_cast<int>(command.size()), command.data(),
-               error.to_string().c_str());
+               printable(error.to_string()).c_str());
   return kBad;
 }
 

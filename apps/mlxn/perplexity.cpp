@@ -111,7 +111,10 @@ void add_perplexity(CLI::App& app, Run& run) {
       const Result<Score> score = measure(*options);
       if (!score) return fail("perplexity", score.error());
       std::printf("PPL = %.4f +/- %.5f\n", score->perplexity(), score->error());
-      return std::isfinite(score->perplexity()) ? kGood : kBad;
+      if (std::isfinite(score->perplexity())) return kGood;
+      return fail("perplexity", Error(ErrorCode::kCorruptData,
+                                      "the model's logits are not finite: its weights are damaged, "
+                                      "or too large for the formats they are computed in"));
     };
   });
 }

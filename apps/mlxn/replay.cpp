@@ -6,6 +6,7 @@
 
 #include "apps/mlxn/backend.h"
 #include "apps/mlxn/commands.h"
+#include "mlxn/base/printable.h"
 
 namespace mlxn::cli {
 namespace {
@@ -55,7 +56,7 @@ void print_json(const Options& options, const Outcome& outcome) {
 
 void print(const Options& options, const Outcome& outcome) {
   const ReplayResult& result = outcome.result;
-  for (const std::string& note : result.notes) std::printf("note: %s\n", note.c_str());
+  for (const std::string& note : result.notes) std::printf("note: %s\n", printable(note).c_str());
   if (!result.problem.empty()) {
     std::fprintf(stderr, "mlxn replay: %s: %s\n", options.file.c_str(), result.problem.c_str());
     return;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -11,9 +12,10 @@
 
 #include "apps/mlxn/commands.h"
 #include "apps/mlxn/model_options.h"
+#include "mlxn/base/printable.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/model/generator.h"
-#include "mlxn/text/chat_template.h"
+#include "mlxn/text/chat_prompt.h"
 
 namespace mlxn::cli {
 namespace {
@@ -22,11 +24,13 @@ struct Options {
   ModelOptions model;
   model::GenerateOptions generate;
   std::string prompt, system;
+  bool has_prompt = false;  // else there is a chat
   bool raw = false, interactive = false, show_stats = true;
 };
 
-// Ctrl-C ends the answer, not the program. While nothing is answered it ends the chat. There is one
-// such object: signals have no other way to find it.
+// Ctrl-C ends the answer, not the program; a second one before that has happened ends the program.
+// While nothing is answered it ends the chat. There is one such object: signals have no other way
+// to find it.
 class Interrupts {
  public:
   Interrupts() {
@@ -34,6 +38,10 @@ class Interrupts {
     for (int end : pipe_) ::fcntl(end, F_SETFL, O_NONBLOCK);
     struct sigaction action = {};
     action.sa_handler = [](int) {
+      if (pending_) {  // the first one has not been heard: end the program
+        ::signal(SIGINT, SIG_DFL);
+        ::raise(SIGINT);
+      }
       pending_ = 1;
       // Whichever thread the signal came to: who waits for input is woken.
       [[maybe_unused]] const ssize_t written = ::write(pipe_[1], "", 1);
@@ -100,15 +108,34 @@ class Chat {
     return chat;
   }
 
-  // Answers one message; the answer becomes part of the chat.
-  Status answer(const std::string& message) {
+  // Answers one message; message and answer become part of the chat. When it fails, the chat is as
+  // it was before.
+  Result<model::StopReason> answer(const std::string& message) {
+    const std::vector<text::ChatMessage> messages = messages_;
+    const std::string raw = raw_;
+    auto reason = try_to_answer(message);
+    if (!reason) {
+      messages_ = messages;
+      raw_ = raw;
+    }
+    return reason;
+  }
+
+ private:
+  static constexpr uint64_t kUsualContext = 8192;
+
+  explicit Chat(const Options& options) : options_(&options) {}
+
+  Result<model::StopReason> try_to_answer(const std::string& message) {
     MLXN_ASSIGN(const std::vector<int32_t> prompt, prompt_of(message));
     ProgressLine progress(!options_->model.quiet);
+    const bool to_terminal = ::isatty(STDOUT_FILENO);
     const model::GenerateEvents events = {
         .text =
             [&](std::string_view part) {
               progress.clear();
-              std::fwrite(part.data(), 1, part.size(), stdout);
+              const std::string shown = to_terminal ? printable(part) : std::string(part);
+              std::fwrite(shown.data(), 1, shown.size(), stdout);
               std::fflush(stdout);
             },
         .prompt = [&](uint64_t done, uint64_t total) { progress.show("prompt", done, total); },
@@ -123,13 +150,8 @@ class Chat {
     else
       raw_ += result.text;
     if (options_->show_stats) print_stats(result);
-    return {};
+    return result.reason;
   }
-
- private:
-  static constexpr uint64_t kUsualContext = 8192;
-
-  explicit Chat(const Options& options) : options_(&options) {}
 
   Status load_template() {
     const io::Metadata& metadata = loaded_.model->metadata();
@@ -158,9 +180,7 @@ class Chat {
                                    .bos_token = piece(tokenizer.special().bos),
                                    .eos_token = piece(tokenizer.special().eos),
                                    .now = std::time(nullptr)};
-    MLXN_ASSIGN(const std::string rendered, template_->render(input));
-    // The template writes the tokens that begin and end parts.
-    return tokenizer.encode(rendered, {.add_special = false, .parse_special = true});
+    return text::encode_chat(tokenizer, *template_, input);
   }
 
   static void print_stats(const model::Generated& result) {
@@ -188,19 +208,42 @@ Status converse(Chat& chat) {
   std::fprintf(stderr, "An empty line or Ctrl-D ends the chat; Ctrl-C ends an answer.\n> ");
   LineReader reader;
   for (std::string line; reader.next(line); std::fprintf(stderr, "> ")) {
-    MLXN_TRY(chat.answer(line));
+    auto reason = chat.answer(line);
+    if (reason) continue;
+    // A turn that does not fit is refused; a shorter one may.
+    if (reason.error().code() != ErrorCode::kOutOfRange) return std::move(reason).error();
+    fail("run", reason.error());
   }
   std::fprintf(stderr, "\n");
   return {};
 }
 
-Status run_model(const Options& options) {
+// The exit status.
+Result<int> run_model(const Options& options) {
+  MLXN_TRY(text::Sampler::create(options.generate.sampler));  // before the model is loaded
   MLXN_ASSIGN(Chat chat, Chat::create(options));
   const Interrupts interrupts;
-  if (!options.prompt.empty()) MLXN_TRY(chat.answer(options.prompt));
-  if (options.interactive || options.prompt.empty()) return converse(chat);
-  return {};
+  model::StopReason reason = model::StopReason::kEndToken;
+  if (options.has_prompt) {
+    MLXN_ASSIGN(reason, chat.answer(options.prompt));
+  }
+  if (options.interactive || !options.has_prompt) {
+    MLXN_TRY(converse(chat));
+    return kGood;
+  }
+  return reason == model::StopReason::kCancelled ? kInterrupted : kGood;
 }
+
+// Any number that a seed can be; larger ones would be cut without a word.
+const CLI::Validator kIs64Bit(
+    [](const std::string& text) {
+      uint64_t value = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      const bool good = error == std::errc() && end == text.data() + text.size();
+      return good ? std::string()
+                  : str("seed '", text, "', expected a whole number from 0 to ", UINT64_MAX);
+    },
+    "UINT64", "seed");
 
 void add_sampling_options(CLI::App& command, Options& options) {
   text::SamplerOptions& sampler = options.generate.sampler;
@@ -217,7 +260,9 @@ void add_sampling_options(CLI::App& command, Options& options) {
       ->group(group);
   command.add_option("--repeat-last-n", sampler.repeat_last_n, "tokens it looks back (default 64)")
       ->group(group);
-  command.add_option("-s,--seed", sampler.seed, "same seed, same answer (default 0)")->group(group);
+  command.add_option("-s,--seed", sampler.seed, "same seed, same answer (default 0)")
+      ->check(kIs64Bit)
+      ->group(group);
 }
 
 }  // namespace
@@ -229,9 +274,11 @@ void add_run(CLI::App& app, Run& run) {
       "comes, everything else to standard error.");
   auto options = std::make_shared<Options>();
   add_model_option(*command, options->model);
-  command->add_option("PROMPT,-p,--prompt", options->prompt, "what to answer");
-  command->add_option("-n,--tokens", options->generate.max_tokens,
-                      "most tokens of an answer (default: as many as fit)");
+  auto* prompt = command->add_option("PROMPT,-p,--prompt", options->prompt, "what to answer");
+  command
+      ->add_option("-n,--tokens", options->generate.max_tokens,
+                   "most tokens of an answer (default: as many as fit)")
+      ->check(CLI::PositiveNumber);
   command->add_option("--system", options->system, "system message in front of the chat");
   command->add_option("--stop", options->generate.stop, "a string that ends an answer; repeatable")
       ->allow_extra_args(false);
@@ -249,11 +296,14 @@ void add_run(CLI::App& app, Run& run) {
       "  mlxn run -m model.gguf \"What is the capital of France?\"\n"
       "  mlxn run -m model.gguf --temp 0 -n 64 --raw \"Once upon a time\"\n"
       "  mlxn run -m model.gguf                      # chat\n"
-      "Exit status: 0 done, 1 the model cannot be used.");
-  command->callback([&run, options] {
+      "Exit status: 0 done, 1 the model cannot be used, 130 the answer was interrupted.");
+  command->callback([&run, options, prompt] {
+    options->has_prompt = prompt->count() > 0;
+    if (options->has_prompt && options->prompt.empty())
+      throw CLI::ValidationError("PROMPT", "is empty; without one there is a chat");
     run = [options] {
-      const Status status = run_model(*options);
-      return status ? kGood : fail("run", status.error());
+      const Result<int> status = run_model(*options);
+      return status ? *status : fail("run", status.error());
     };
   });
 }

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <string>
 
+#include "mlxn/base/printable.h"
 #include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 
@@ -20,12 +21,22 @@ Log& instance() {
   return *log;
 }
 
-LogLevel lowest_level() {
-  const std::string name = setting_string(Setting::kLog);
-  for (LogLevel level : {LogLevel::kOff, LogLevel::kError, LogLevel::kInfo, LogLevel::kDebug}) {
+LogLevel level_of(const std::string& name) {
+  for (LogLevel level :
+       {LogLevel::kOff, LogLevel::kError, LogLevel::kWarning, LogLevel::kInfo, LogLevel::kDebug}) {
     if (name == to_string(level)) return level;
   }
+  static std::once_flag told;
+  std::call_once(told, [&] {
+    const std::string line = str("mlxn: warning: MLXN_LOG = \"", printable(name),
+                                 "\": expected error, warning, info, debug or off\n");
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  });
   return LogLevel::kWarning;
+}
+
+LogLevel lowest_level() {
+  return level_of(setting_string(Setting::kLog));
 }
 
 }  // namespace
@@ -50,7 +61,7 @@ void log(LogLevel level, std::string_view message) {
   Log& log = instance();
   std::lock_guard lock(log.mutex);
   if (log.handler) return log.handler(level, message);
-  const std::string line = str("mlxn: ", to_string(level), ": ", message, "\n");
+  const std::string line = str("mlxn: ", to_string(level), ": ", printable(message), "\n");
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -70,6 +70,15 @@ SpecialFinder::Match SpecialFinder::find(std::string_view text, size_t from,
   return {text.size(), 0, -1};
 }
 
+namespace {
+
+void erase_all(std::string& text, std::string_view part) {
+  if (part.empty()) return;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos;) text.erase(at, part.size());
+}
+
+}  // namespace
+
 Tokenizer::Tokenizer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Tokenizer::~Tokenizer() = default;
 
@@ -92,15 +101,42 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text,
   const SpecialTokens& roles = special();
   std::vector<int32_t> ids;
   if (options.add_special && parts_->adds_bos) ids.push_back(*roles.bos);
+  std::string plain;  // text since the last special token
   for (size_t at = 0; at < text.size();) {
     const auto match = parts_->finder.find(text, at, options.parse_special);
-    if (match.offset > at)
-      MLXN_TRY(encode_plain(text.substr(at, match.offset - at), options.strict, ids));
+    plain += text.substr(at, match.offset - at);
+    if (match.size > 0 && !options.mark.empty() && plain.ends_with(options.mark)) {
+      plain += text[match.offset];
+      at = match.offset + 1;
+      continue;
+    }
+    erase_all(plain, options.mark);
+    if (!plain.empty()) MLXN_TRY(encode_plain(plain, options.strict, ids));
+    plain.clear();
     if (match.size > 0) ids.push_back(match.id);
     at = match.offset + match.size;
   }
+  erase_all(plain, options.mark);
+  if (!plain.empty()) MLXN_TRY(encode_plain(plain, options.strict, ids));
   if (options.add_special && parts_->adds_eos) ids.push_back(*roles.eos);
   return ids;
+}
+
+std::string Tokenizer::mark_control(std::string_view text, std::string_view mark) const {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const auto match = parts_->finder.find(text, at, /*with_control=*/true);
+    out += text.substr(at, match.offset - at);
+    at = match.offset + match.size;
+    if (match.size == 0) break;
+    const bool always = type(match.id) == TokenType::kUserDefined;
+    if (!always) {  // another one may begin inside
+      out += mark;
+      at = match.offset + 1;
+    }
+    out += text.substr(match.offset, at - match.offset);
+  }
+  return out;
 }
 
 Result<std::string> Tokenizer::decode(std::span<const int32_t> ids,

@@ -43,6 +43,9 @@ struct EncodeOptions {
   // A byte that the vocabulary has no token for (many lack bytes that valid UTF-8 does not use) is
   // left out, as in the tokenizers the models were trained with; true: it is an error.
   bool strict = false;
+  // Not empty: a control token right behind this mark is text (see mark_control), and the mark
+  // itself is taken out.
+  std::string_view mark = {};
 };
 
 struct DecodeOptions {
@@ -61,6 +64,10 @@ class Tokenizer {
 
   Result<std::vector<int32_t>> encode(std::string_view text, const EncodeOptions& options) const;
   Result<std::vector<int32_t>> encode(std::string_view text) const { return encode(text, {}); }
+
+  // The text with `mark` in front of every control token that it spells, for texts that become part
+  // of one in which control tokens count.
+  std::string mark_control(std::string_view text, std::string_view mark) const;
 
   // Bytes; they may end within a code point (utf8.h). kOutOfRange for an id outside the vocabulary.
   Result<std::string> decode(std::span<const int32_t> ids, const DecodeOptions& options) const;
