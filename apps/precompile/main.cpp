@@ -21,6 +21,7 @@ Result<NS::SharedPtr<MTL::Device>> open_device() {
   metal::DeviceOptions options;
   options.executor = "cpu";
   options.cache = false;
+  options.foreign_target = true;
   auto device = NS::TransferPtr(metal::create_device(options, &error));
   if (device) return device;
   return Error(ErrorCode::kDeviceNotFound, error->localizedDescription()->utf8String());

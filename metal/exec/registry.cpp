@@ -12,6 +12,7 @@ Result<std::unique_ptr<Executor>> create_cpu(const ExecutorOptions& options) {
   if (options.schedule_seed != 0) cpu_options.schedule_seed = options.schedule_seed;
   if (options.watchdog_ms != 0) cpu_options.watchdog_ms = options.watchdog_ms;
   cpu_options.reverse_threads = options.reverse_threads;
+  if (!options.foreign_target) MLXN_TRY(cpu::check_target(cpu_options));
   return cpu::create_executor(cpu_options);
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "metal/msl/code_version.h"  // made by the build
+#include "metal/msl/exit_gate.h"
 #include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 
@@ -74,7 +75,8 @@ Result<const Compiler*> compiler() {
   static const Compiler* loaded = nullptr;
   std::lock_guard lock(mutex);
   if (!loaded) {
-    MLXN_ASSIGN(loaded, load_module());
+    MLXN_ASSIGN(const Compiler* module, load_module());
+    loaded = behind_exit_gate(module);
   }
   return loaded;
 }

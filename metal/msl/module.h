@@ -29,4 +29,9 @@ Result<ModulePlace> find_module();
 // code_version() the module was built with.
 using CompilerEntry = const Compiler* (*)(const char* expected_version);
 
+// Makes the end of the calling thread wait for compilations that are under way, if it is the main
+// one: exit() then destroys nothing that they use. compiler() alone does so when that thread
+// compiles itself. Called again, it does nothing.
+void close_gate_at_exit();
+
 }  // namespace mlxn::msl

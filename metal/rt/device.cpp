@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "metal/msl/module.h"
 #include "metal/rt/counters.h"
 #include "metal/rt/executor_registry.h"
 #include "metal/rt/kernel_archive.h"
@@ -83,7 +84,9 @@ Result<Ref<DeviceObject>> DeviceObject::create(const metal::DeviceOptions& optio
                                             .dispatch_sampling = options.dispatch_sampling,
                                             .schedule_seed = options.schedule_seed,
                                             .watchdog_ms = options.watchdog_ms,
+                                            .foreign_target = options.foreign_target,
                                             .reverse_threads = options.reverse_threads}));
+  msl::close_gate_at_exit();
   static std::atomic<uint64_t> next_id = 1;
   auto device = make<DeviceObject>();
   device->executor_ = std::make_unique<FaultExecutor>(std::move(executor));
@@ -100,6 +103,7 @@ Result<Ref<DeviceObject>> DeviceObject::create(const metal::DeviceOptions& optio
 }
 
 SerialWorker& compile_worker() {
+  msl::close_gate_at_exit();  // asked by the thread that does not wait for the result
   static auto& worker = *new SerialWorker;
   return worker;
 }

@@ -15,6 +15,7 @@ struct ExecutorOptions {
   bool dispatch_sampling = true;
   uint64_t schedule_seed = 0;    // shuffles what runs between two barriers; 0: the setting
   uint32_t watchdog_ms = 0;      // limit of a command list; 0: the setting
+  bool foreign_target = false;   // compiles for machines other than this one
   bool reverse_threads = false;  // coroutines run in descending order
 };
 

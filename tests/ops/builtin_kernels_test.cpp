@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 #include "tests/ops/ops_fixture.h"
 
@@ -20,6 +21,29 @@ TEST(BuiltinKernels, AllCompile) {
   for (const std::string& name : *names) requests.push_back({name});
   const Status status = on.registry.prewarm(on.device, requests);
   EXPECT_TRUE(status) << status.error().to_string();
+}
+
+// What the build compiled serves all machines: nothing is left to the compiler on any level.
+TEST(BuiltinKernels, EveryLevelHasItsCode) {
+  const bool compiled = !builtin_archives().empty();  // a choice of the build
+  for (const char* level : {"x86-64", "x86-64-v2"}) {
+    ScopedSetting target(Setting::kCpuTarget, level);
+    NS::Error* error = nullptr;
+    metal::DeviceOptions options;
+    options.executor = "cpu";
+    options.cache = false;
+    auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
+    auto owned = NS::TransferPtr(metal::create_device(options, &error));
+    ASSERT_TRUE(owned) << level;
+    auto device = Device::wrap(owned.get());
+    ASSERT_TRUE(device);
+    KernelRegistry registry;
+    add_builtin_kernels(registry);
+    auto names = registry.kernel_names(*device);
+    ASSERT_TRUE(names) << names.error().to_string();
+    ASSERT_TRUE(registry.prewarm(*device, {{names->front()}, {names->back()}}));
+    EXPECT_EQ(metal::cache_counters(owned.get()).misses == 0, compiled) << level;
+  }
 }
 
 std::vector<std::string> lines_of(std::istream& in) {

@@ -12,6 +12,7 @@
 #include "metal/exec/cpu/permutation.h"
 #include "metal/exec/cpu/watchdog.h"
 #include "metal/exec/cpu/worker_pool.h"
+#include "metal/rt/target_levels.h"
 #include "mlxn/base/clock.h"
 #include "mlxn/base/settings.h"
 
@@ -44,6 +45,7 @@ class CpuExecutor : public rt::Executor {
  public:
   explicit CpuExecutor(const CpuOptions& options)
       : info_(describe(options)),
+        runs_target_(check_target(options)),
         account_(std::make_shared<std::atomic<uint64_t>>(0)),
         schedule_seed_(options.schedule_seed),
         thread_order_(options.reverse_threads ? ThreadOrder::kDescending : ThreadOrder::kAscending),
@@ -64,6 +66,7 @@ class CpuExecutor : public rt::Executor {
     return load_pipeline(image, kernel, info_.target, thread_order_);
   }
   Status run(const rt::CommandList& list, rt::RunTimes& times) override {
+    MLXN_TRY(runs_target_);
     times.start_ns = now_ns();
     Watchdog::Watch watch(watchdog_.get());
     RunOptions options = next_options();
@@ -85,6 +88,7 @@ class CpuExecutor : public rt::Executor {
   }
 
   const rt::DeviceInfo info_;
+  const Status runs_target_;
   const Account account_;
   const uint64_t schedule_seed_;
   const ThreadOrder thread_order_;
@@ -106,6 +110,11 @@ CpuOptions options_from_settings() {
   options.watchdog_ms = clamped(Setting::kWatchdogMs, kMaxWatchdogMs);
   options.target.cpu = setting_string(Setting::kCpuTarget);
   return options;
+}
+
+Status check_target(const CpuOptions& options) {
+  if (options.target.cpu.empty()) return {};
+  return rt::check_level(options.target.cpu, detect_target());
 }
 
 std::unique_ptr<rt::Executor> create_executor(const CpuOptions& options) {

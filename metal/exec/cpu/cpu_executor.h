@@ -16,13 +16,18 @@ struct CpuOptions {
   // Coroutine tier: threads and simdgroups take their turns in descending order.
   bool reverse_threads = false;
   uint32_t watchdog_ms = 0;  // lists that run longer fail; 0: no limit
-  msl::Target target;        // code to accept; an empty cpu name means detect_target()
+  // Code to accept: a level of x86-64; an empty cpu name means detect_target().
+  msl::Target target;
 };
 
 // Options with every field taken from the settings table.
 CpuOptions options_from_settings();
 
-// Never null. Threads start here and end with the executor; memory and pipelines may outlive it.
+// Whether this machine runs code for the target.
+Status check_target(const CpuOptions& options);
+
+// Never null. Runs nothing when check_target fails; pipelines can be made all the same. Threads
+// start here and end with the executor; memory and pipelines may outlive it.
 std::unique_ptr<rt::Executor> create_executor(const CpuOptions& options);
 
 }  // namespace mlxn::cpu

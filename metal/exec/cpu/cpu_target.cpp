@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "metal/rt/target_levels.h"
+
 namespace mlxn::cpu {
 
 #if defined(__x86_64__)
@@ -82,7 +84,7 @@ msl::Target detect_target() {
       {"avx512fp16", 4, leaf7.bit(kEdx, 23)},
   };
   msl::Target target;
-  target.cpu = found == 1 ? "x86-64" : "x86-64-v" + std::to_string(found);
+  target.cpu = rt::level_name(found);
   for (const Extension& extension : extensions) {
     if (found < extension.from_level || !extension.present) continue;
     target.features += (target.features.empty() ? "+" : ",+") + std::string(extension.name);

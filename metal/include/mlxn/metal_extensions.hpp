@@ -32,6 +32,9 @@ struct DeviceOptions {
   // Lowest tier, 0 to 3, in which kernels run on the CPU; a kernel that cannot takes a higher one.
   // -1: the setting `cpu_tier`, by which the compiler chooses unless set.
   int forced_tier = -1;
+  // Accepts a setting `cpu_target` that this machine cannot run, to compile kernels for others
+  // (serialize_kernels); command buffers then fail.
+  bool foreign_target = false;
   // Milliseconds after which the commands of a command buffer (those between two of its event
   // commands) are stopped on the CPU and the buffer fails with CommandBufferErrorTimeout. 0: the
   // setting `watchdog_ms`, by which they may run for ever unless set.

@@ -451,7 +451,7 @@ TEST_F(LibraryTest, FilesAndContainers) {
   }
   EXPECT_THAT(text(error), HasSubstr("cut short or damaged"));
   EXPECT_EQ(mlxn::metal::new_library(device.get(), "MTLB....", 8, &error), nullptr);
-  EXPECT_THAT(text(error), HasSubstr("does not begin with 'MLXNLIB1'"));
+  EXPECT_THAT(text(error), HasSubstr("does not begin with 'MLXNLIB2'"));
   std::ofstream(stem + ".metallib") << "MTLB";
   EXPECT_EQ(device->newLibrary(string(stem + ".metallib"), &error), nullptr);
   EXPECT_THAT(text(error), HasSubstr("is neither MSL text (.metal) nor a library"));
