@@ -10,7 +10,9 @@
 #include "metal/msl/codegen/codegen.h"
 #include "metal/msl/frontend/constant_values.h"
 #include "metal/msl/frontend/frontend.h"
+#include "metal/msl/frontend/preprocess.h"
 #include "metal/msl/interface.h"
+#include "metal/msl/kernel_abi.h"
 #include "metal/msl/module.h"
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/lower_ptx.h"
@@ -39,6 +41,16 @@ void find_active_arguments(const llvm::Function& entry, Kernel& kernel) {
   for (ArgumentInfo& argument : kernel.arguments)
     argument.active =
         used.count({argument.kind == ArgumentKind::kThreadgroupMemory, argument.index}) > 0;
+}
+
+Status check_threadgroup_memory(const std::vector<Kernel>& kernels) {
+  for (const Kernel& kernel : kernels)
+    if (kernel.static_threadgroup_bytes > MSL_MAX_THREADGROUP_BYTES)
+      return Error(
+          ErrorCode::kCompileFailed,
+          str("kernel '", kernel.name, "' declares ", kernel.static_threadgroup_bytes,
+              " bytes of threadgroup memory, expected at most ", MSL_MAX_THREADGROUP_BYTES));
+  return {};
 }
 
 // "native" means the processor this runs on.
@@ -110,6 +122,7 @@ class LibraryImpl : public Library {
     } else {
       lower_to_cpu(module, frontend.kernels, request, *machine, explains ? &explanation : nullptr);
     }
+    MLXN_TRY(check_threadgroup_memory(frontend.kernels));
     Image image;
     image.target = request.target.to_key();
     if (explains) {
@@ -148,6 +161,10 @@ class CompilerImpl : public Compiler {
   Result<std::vector<std::string>> entry_points(std::string_view source,
                                                 const CompileOptions& options) const override {
     return index_entry_points(source, options);
+  }
+  Result<Preprocessed> preprocess(std::string_view source, const CompileOptions& options,
+                                  const PreprocessRequest& request) const override {
+    return msl::preprocess(source, options, request);
   }
   std::string version() const override { return code_version(); }
 };

@@ -6,6 +6,7 @@
 #define MSL_MAX_BUFFERS 31
 #define MSL_MAX_THREADGROUP_BUFFERS 31
 #define MSL_MAX_THREADS 1024
+#define MSL_MAX_THREADGROUP_BYTES 32768
 #define MSL_SIMD_WIDTH 32
 
 // What is the same for all threadgroups of a dispatch.

@@ -36,6 +36,15 @@ class Finder : public clang::RecursiveASTVisitor<Finder> {
     enter(member->getMemberDecl());
     return true;
   }
+  bool VisitOverloadExpr(clang::OverloadExpr* candidates) {
+    for (const clang::NamedDecl* candidate : candidates->decls()) {
+      if (const auto* function = llvm::dyn_cast<clang::FunctionTemplateDecl>(candidate))
+        enter(function->getTemplatedDecl());
+      else if (const auto* value = llvm::dyn_cast<clang::ValueDecl>(candidate))
+        enter(value);
+    }
+    return true;
+  }
   bool VisitCXXConstructExpr(clang::CXXConstructExpr* construction) {
     enter(construction->getConstructor());
     return true;
@@ -49,6 +58,7 @@ class Finder : public clang::RecursiveASTVisitor<Finder> {
     if (sources.isInSystemHeader(sources.getExpansionLoc(declaration->getLocation()))) return;
     if (const auto* function = llvm::dyn_cast<clang::FunctionDecl>(declaration)) {
       todo_.push_back(function);
+      if (const auto* pattern = function->getTemplateInstantiationPattern()) enter(pattern);
     } else if (const auto* variable = llvm::dyn_cast<clang::VarDecl>(declaration)) {
       if (variable->getDeclName().isIdentifier() && constants_.count(variable->getName().str()) &&
           variable->hasGlobalStorage())

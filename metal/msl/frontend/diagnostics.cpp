@@ -12,6 +12,7 @@ llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> make_options() {
   options->ShowColors = false;
   options->ShowOptionNames = false;
   options->ShowFixits = false;
+  options->ShowPresumedLoc = true;  // #line counts
   return options;
 }
 
@@ -98,6 +99,8 @@ std::string DiagnosticCollector::text() {
   replace_all(text, "_Float16", "half");
   replace_all(text, "__bf16", "bfloat");
   replace_all(text, "__msl_static_cast", "static_cast");
+  for (size_t i = 0; (i = text.find("__msl_space", i)) != std::string::npos;)
+    text.erase(i, text.find_first_not_of("0123456789", i + 11) - i);
   return text;
 }
 

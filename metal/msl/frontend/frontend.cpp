@@ -11,12 +11,15 @@
 #include "clang/Parse/Parser.h"
 #include "clang/Sema/Sema.h"
 #include "llvm/Support/CrashRecoveryContext.h"
+#include "metal/msl/frontend/address_space_check.h"
 #include "metal/msl/frontend/clang_setup.h"
 #include "metal/msl/frontend/constant_use.h"
 #include "metal/msl/frontend/diagnostics.h"
+#include "metal/msl/frontend/overload_choice.h"
 #include "metal/msl/frontend/pragmas.h"
 #include "metal/msl/frontend/prelude.h"
 #include "metal/msl/frontend/reflection.h"
+#include "metal/msl/frontend/restrictions.h"
 #include "metal/msl/frontend/source_files.h"
 #include "metal/msl/frontend/swizzles.h"
 #include "metal/msl/frontend/threadgroup_variables.h"
@@ -34,6 +37,8 @@ using clang::Token;
 struct Job {
   bool analysis = false;
   bool index_only = false;  // stop after the token scan
+  bool choosing = false;    // parse only to find out which overloads calls mean
+  bool chosen = false;      // `choices` are right
   FrontendRequest request;
   // Results.
   std::vector<EntryPoint> all_entries;
@@ -41,6 +46,8 @@ struct Job {
   std::vector<FunctionConstant> constants;                      // analysis
   std::vector<Kernel> kernels;       // in the order of request.entry_points
   std::vector<std::string> missing;  // requested, not found
+  bool needs_choices = false;        // it stopped, since calls depend on `choices`
+  OverloadChoices choices;
 };
 
 // Runs Clang on the rewritten tokens. After the user's last declaration it adds, in two steps, one
@@ -53,12 +60,12 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
  protected:
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
                                                         llvm::StringRef file) override {
-    if (job_.analysis) return std::make_unique<clang::ASTConsumer>();
+    if (!generates()) return std::make_unique<clang::ASTConsumer>();
     return without_threadgroup_construction(EmitLLVMOnlyAction::CreateASTConsumer(compiler, file));
   }
 
   void EndSourceFileAction() override {
-    if (!job_.analysis) EmitLLVMOnlyAction::EndSourceFileAction();  // expects its own consumer
+    if (generates()) EmitLLVMOnlyAction::EndSourceFileAction();  // expects its own consumer
   }
 
   void ExecuteAction() override {
@@ -74,13 +81,15 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     add_pragmas(preprocessor);
     preprocessor.EnterMainSourceFile();
     enter_tokens(preprocessor);
-    if (job_.index_only) return;
+    if (job_.index_only || job_.needs_choices) return;
     parser.Initialize();
     parse(parser, compiler.getASTConsumer());
     compiler.getASTConsumer().HandleTranslationUnit(sema.getASTContext());
   }
 
  private:
+  bool generates() const { return !job_.analysis && !job_.choosing; }
+
   // Lexes everything, rewrites the user's part and puts the result back as the parser's input.
   void enter_tokens(clang::Preprocessor& preprocessor) {
     clang::SourceManager& sources = preprocessor.getSourceManager();
@@ -94,11 +103,16 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     }
     user = join_swizzles(preprocessor, user);
     ScanResult scanned = scan(preprocessor, user);
-    RewriteOptions options{job_.request.constant_values, job_.analysis};
+    job_.needs_choices = scanned.overloads.need_choice() && !job_.choosing && !job_.chosen;
+    RewriteOptions options{job_.request.constant_values, job_.choices, job_.analysis};
     std::vector<Token> rewritten = rewrite(preprocessor, user, scanned, options);
     for (EntryPoint& entry : scanned.entry_points)
       entry.plain_parameters = plain_parameters(preprocessor, user, entry.parameters);
     choose_entries(scanned);
+    pointers_ = PointerSpaces(user);
+    overloads_ = std::move(scanned.overloads);
+    kernels_ = std::move(scanned.kernels);
+    if (!job_.index_only) check_words(preprocessor, user);
     if (job_.analysis)
       for (const FunctionConstantDecl& constant : scanned.constants)
         constants_[constant.name] = constant.optional;
@@ -154,7 +168,10 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     bool at_end = parser.ParseFirstTopLevelDecl(group, import_state);
     while (!at_end) {
       if (group) {
-        for (clang::Decl* declaration : group.get()) note(declaration);
+        for (clang::Decl* declaration : group.get()) {
+          note(declaration);
+          declarations_.push_back(declaration);
+        }
         consumer.HandleTopLevelDecl(group.get());
       }
       bool marked = parser.getCurToken().getLocation() == marks_[0].getLocation();
@@ -167,6 +184,15 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       }
       at_end = parser.ParseTopLevelDecl(group, import_state);
     }
+    if (parser.getPreprocessor().getDiagnostics().hasErrorOccurred()) return;
+    UserCode code = collect_user_code(declarations_);
+    SpaceFinder finder(getCompilerInstance().getSourceManager(), pointers_, overloads_);
+    if (job_.choosing) {
+      job_.choices = choose_overloads(code, finder);
+      return;
+    }
+    check_restrictions(code, kernels_);
+    check_address_spaces(code, finder);
     if (!job_.analysis) return;
     read_constants();
     for (size_t i = 0; i < entries_.size(); ++i)
@@ -274,6 +300,10 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
   std::vector<EntryPoint> entries_;
   std::map<std::string, bool> constants_;  // name -> optional
   std::map<std::string, clang::VarDecl*> variables_;
+  std::vector<clang::Decl*> declarations_;  // of the user, at the top
+  PointerSpaces pointers_;
+  OverloadSets overloads_;
+  std::set<unsigned> kernels_;  // locations of their names
   std::vector<Token> marks_;
 };
 
@@ -326,6 +356,8 @@ std::vector<std::string> language_arguments(const CompileOptions& options, const
   return args;
 }
 
+}  // namespace
+
 std::vector<std::string> arguments_for(const CompileOptions& options,
                                        const FrontendRequest& request, bool precompiled) {
   const Target& target = request.target;
@@ -350,9 +382,11 @@ std::vector<std::string> arguments_for(const CompileOptions& options,
   return args;
 }
 
+namespace {
+
 // Runs the front end, guarded: a crash inside Clang becomes an error.
-Status run_frontend(std::string_view source, const CompileOptions& options, Job& job,
-                    llvm::LLVMContext& context, std::unique_ptr<llvm::Module>* module) {
+Status run_once(std::string_view source, const CompileOptions& options, Job& job,
+                llvm::LLVMContext& context, std::unique_ptr<llvm::Module>* module) {
   static const bool recovery = (llvm::CrashRecoveryContext::Enable(), true);
   (void)recovery;
   std::string diagnostics;
@@ -380,6 +414,30 @@ Status run_frontend(std::string_view source, const CompileOptions& options, Job&
     return Error(ErrorCode::kCompileFailed,
                  diagnostics.empty() ? "compilation failed without a diagnostic" : diagnostics);
   return {};
+}
+
+// Runs the front end. Which overload a call means may depend on what calls in an overload's body
+// mean, so it is found in rounds, each of which knows what the last one found.
+Status run_frontend(std::string_view source, const CompileOptions& options, Job& job,
+                    llvm::LLVMContext& context, std::unique_ptr<llvm::Module>* module) {
+  constexpr int kRounds = 16;
+  Job first = job;
+  Status status = run_once(source, options, job, context, module);
+  if (!job.needs_choices) return status;
+  for (int round = 0; round < kRounds && !first.chosen; ++round) {
+    Job attempt = first;
+    attempt.choosing = true;
+    llvm::LLVMContext unused;
+    MLXN_TRY(run_once(source, options, attempt, unused, nullptr));
+    first.chosen = attempt.choices == first.choices;
+    first.choices = std::move(attempt.choices);
+  }
+  if (!first.chosen)
+    return Error(ErrorCode::kCompileFailed,
+                 str("overloads that differ only in address space call each other more than ",
+                     kRounds, " levels deep"));
+  job = std::move(first);
+  return run_once(source, options, job, context, module);
 }
 
 }  // namespace

@@ -89,22 +89,26 @@ class Rewriter {
            const ScanResult& scan, const RewriteOptions& options)
       : preprocessor_(preprocessor), in_(tokens), scan_(scan), options_(options) {
     for (const FunctionConstantDecl& constant : scan.constants) {
-      constants_[constant.declaration.begin] = &constant;
+      constants_.emplace(constant.declaration.begin, &constant);
       has_unset_ |= !options.constant_values.count(constant.name);
     }
   }
 
   std::vector<Token> run() {
     out_.reserve(in_.size() * 5 / 4);
+    if (scan_.overloads.need_choice())
+      for (const Token& token :
+           lex_text(preprocessor_, "template <int> struct __msl_space_tag {};", "<spaces>"))
+        out_.push_back(token);
     size_t dropped = 0;
     for (size_t i = 0; i < in_.size();) {
       if (dropped < scan_.dropped.size() && i >= scan_.dropped[dropped].begin) {
         i = std::max(i, scan_.dropped[dropped++].end);
         continue;
       }
-      if (auto constant = constants_.find(i); constant != constants_.end()) {
-        emit_constant(*constant->second);
+      if (auto [constant, last] = constants_.equal_range(i); constant != last) {
         i = constant->second->declaration.end;
+        for (; constant != last; ++constant) emit_constant(*constant->second);
         continue;
       }
       i = rewrite_at(i);
@@ -137,7 +141,12 @@ class Rewriter {
     }
     llvm::StringRef name = word(i);
     if (name.empty()) {
+      if (token.isOneOf(tok::r_paren, tok::r_brace)) tag_constructor(i);
       out_.push_back(token);
+      return i + 1;
+    }
+    if (unsigned variant = variant_named(i)) {
+      push_word((name + "__msl_space" + llvm::Twine(variant)).str(), token.getLocation());
       return i + 1;
     }
     if (name == "kernel") {
@@ -158,6 +167,31 @@ class Rewriter {
     }
     out_.push_back(token);
     return i + 1;
+  }
+
+  static unsigned choice_at(const std::map<unsigned, unsigned>& choices, const Token& token) {
+    auto found = choices.find(token.getLocation().getRawEncoding());
+    return found == choices.end() ? 0 : found->second;
+  }
+
+  // Number of the overload that the name at `i` declares or calls; 0 for all other names.
+  unsigned variant_named(size_t i) const {
+    if (!scan_.overloads.need_choice()) return 0;
+    unsigned declared = scan_.overloads.renamed(i);
+    return declared ? declared : choice_at(options_.choices.calls, in_[i]);
+  }
+
+  // Before the bracket that ends a constructor's parameters or arguments.
+  void tag_constructor(size_t i) {
+    if (!scan_.overloads.need_choice()) return;
+    unsigned declared = scan_.overloads.tagged(i);
+    unsigned called = declared ? 0 : choice_at(options_.choices.constructions, in_[i]);
+    if (!declared && !called) return;
+    bool first = i > 0 && in_[i - 1].isOneOf(tok::l_paren, tok::l_brace);
+    std::string tag = llvm::Twine("__msl_space_tag<" + llvm::Twine(declared + called) + ">").str();
+    for (const Token& token :
+         lex_text(preprocessor_, (first ? "" : ",") + tag + (called ? "{}" : ""), "<spaces>"))
+      out_.push_back(token);
   }
 
   size_t closing(size_t i) const { return closing_bracket(in_, i, in_.size()); }
@@ -325,7 +359,7 @@ class Rewriter {
           in_[i].isOneOf(tok::kw_static, tok::kw_constexpr, tok::kw_const, tok::kw_extern);
       if (!storage && word(i) != "constant") out_.push_back(in_[i]);
     }
-    out_.push_back(in_[constant.type.end]);  // the name
+    out_.push_back(in_[constant.name_token]);
     if (set) {
       push(tok::equal, location);
       for (const Token& token : lex_text(preprocessor_, value->second, "<function constant>"))
@@ -401,7 +435,7 @@ class Rewriter {
   const std::vector<Token>& in_;
   const ScanResult& scan_;
   const RewriteOptions& options_;
-  std::map<size_t, const FunctionConstantDecl*> constants_;
+  std::multimap<size_t, const FunctionConstantDecl*> constants_;  // by where they begin
   bool has_unset_ = false;
   std::vector<Token> out_;
 };

@@ -7,11 +7,14 @@
 //   device, thread        -> nothing
 //   constant              -> const
 //   threadgroup           -> annotate("msl.threadgroup_storage") on a declaration of storage, else
-//   nothing address space after a member function's parameters -> nothing static_cast<          ->
-//   __msl_static_cast<     (Clang lacks half <-> bfloat casts) function constants    -> static
-//   constexpr with their value, or extern const when not set is_function_constant_defined(x) ->
-//   true or false explicit kernel instantiations and repeated overloads -> nothing (see
-//   token_scanner.h)
+//                            nothing
+//   address space after a member function's parameters -> nothing
+//   static_cast<          -> __msl_static_cast<     (Clang lacks half <-> bfloat casts)
+//   function constants    -> static constexpr with their value, or extern const when not set
+//   is_function_constant_defined(x) -> true or false
+//   explicit kernel instantiations and repeated overloads -> nothing (see token_scanner.h)
+//   f, one of several overloads that differ in address space and body -> f__msl_space1;
+//   a constructor gets a parameter __msl_space_tag<1> instead (see overloads.h)
 #pragma once
 
 #include <map>
@@ -19,6 +22,7 @@
 #include <vector>
 
 #include "clang/Lex/Preprocessor.h"
+#include "metal/msl/frontend/overload_choice.h"
 #include "metal/msl/frontend/token_scanner.h"
 
 namespace mlxn::msl {
@@ -26,6 +30,8 @@ namespace mlxn::msl {
 struct RewriteOptions {
   // C++ initialisers of the function constants that have a value, by name.
   std::map<std::string, std::string> constant_values;
+  // Calls of overloads that differ only in address space.
+  OverloadChoices choices;
   // Analysis: declare __msl_fc_index_<name> beside each function constant, drop loop hints.
   bool analysis = false;
 };

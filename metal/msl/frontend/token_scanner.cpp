@@ -1,11 +1,13 @@
 #include "metal/msl/frontend/token_scanner.h"
 
 #include <algorithm>
+#include <list>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "llvm/ADT/StringSwitch.h"
+#include "mlxn/base/strings.h"
 
 namespace mlxn::msl {
 
@@ -22,6 +24,19 @@ size_t closing_bracket(const std::vector<Token>& tokens, size_t i, size_t end) {
   for (; i < end; ++i) {
     if (tokens[i].isOneOf(tok::l_paren, tok::l_square, tok::l_brace)) ++depth;
     if (tokens[i].isOneOf(tok::r_paren, tok::r_square, tok::r_brace) && --depth == 0) return i;
+  }
+  return end;
+}
+
+size_t closing_angle(const std::vector<Token>& tokens, size_t i, size_t end) {
+  int depth = 0;
+  for (; i < end; ++i) {
+    if (tokens[i].is(tok::less)) ++depth;
+    if (tokens[i].is(tok::greater)) --depth;
+    if (tokens[i].is(tok::greatergreater)) depth -= 2;
+    if (tokens[i].isOneOf(tok::l_paren, tok::l_square, tok::l_brace))
+      i = closing_bracket(tokens, i, end);
+    if (depth <= 0) return i;
   }
   return end;
 }
@@ -43,27 +58,31 @@ class Scanner {
   ScanResult run() {
     scan_scope(0, tokens_.size(), seen_[""]);
     find_optional_constants();
+    settle_overloads();
     std::sort(result_.dropped.begin(), result_.dropped.end(),
               [](TokenRange a, TokenRange b) { return a.begin < b.begin; });
     return std::move(result_);
   }
 
  private:
-  // A declaration seen before: where its body is, for comparison with a repeated one.
-  struct Seen {
-    TokenRange body;
-    bool uses_address_space;
-  };
-  using SeenMap = std::unordered_map<std::string, Seen>;
+  using SeenMap = std::unordered_map<std::string, size_t>;  // signature -> index of overloads_
 
   enum class Kind { kDeclaration, kInitialised, kConstructor, kBody, kNone };
+
+  // name [[function_constant(index)]]
+  struct Constant {
+    size_t name;
+    TokenRange index;
+  };
 
   // What scan_head learns about one declaration.
   struct Head {
     size_t begin = 0;
     size_t stop = 0;  // position of the token that ended the head
     Kind kind = Kind::kNone;
-    std::string signature;  // without address-space words and attributes
+    std::string signature;  // without address-space words, attributes and names of parameters
+    TokenRange parameters;  // between the parentheses
+    Space object = Space::kUnknown;  // f(...) const device
     bool uses_address_space = false;
     bool has_parameters = false;
     bool is_kernel = false;
@@ -71,10 +90,8 @@ class Scanner {
     bool is_instantiation = false;  // template without <...>
     bool is_namespace = false, is_class = false, is_enum = false, is_linkage = false;
     std::string host_name;
-    TokenRange constant_index;   // of a function_constant attribute
-    size_t attribute_begin = 0;  // of that attribute
-    size_t name = 0;             // identifier before the parameter list
-    std::string last_word;       // last identifier of the head
+    std::vector<Constant> constants;  // of function_constant attributes
+    size_t name = 0;                  // identifier before the parameter list
   };
 
   const Token& at(size_t i) const { return tokens_[i]; }
@@ -84,19 +101,6 @@ class Scanner {
   bool is(size_t i, tok::TokenKind kind) const { return i < tokens_.size() && tokens_[i].is(kind); }
 
   size_t closing(size_t i, size_t end) const { return closing_bracket(tokens_, i, end); }
-
-  // Position of the `>` that closes the template list opened at `i`; `>>` counts twice.
-  size_t closing_angle(size_t i, size_t end) const {
-    int depth = 0;
-    for (; i < end; ++i) {
-      if (at(i).is(tok::less)) ++depth;
-      if (at(i).is(tok::greater)) --depth;
-      if (at(i).is(tok::greatergreater)) depth -= 2;
-      if (at(i).isOneOf(tok::l_paren, tok::l_square, tok::l_brace)) i = closing(i, end);
-      if (depth <= 0) return i;
-    }
-    return end;
-  }
 
   bool starts_attribute(size_t i, size_t end) const {
     return i + 1 < end && is(i, tok::l_square) && is(i + 1, tok::l_square);
@@ -121,10 +125,8 @@ class Scanner {
       if (is(k + 1, tok::l_paren)) argument = {k + 2, closing(k + 1, end)};
       if (name == "host_name") head.host_name = string_argument(argument);
       if (name == "kernel") head.is_kernel = true;
-      if (name == "function_constant") {
-        head.constant_index = argument;
-        head.attribute_begin = i;
-      }
+      if (name == "function_constant" && i > head.begin)
+        head.constants.push_back({i - 1, argument});
       if (argument.end) k = argument.end;
     }
     return close + 1;
@@ -157,7 +159,19 @@ class Scanner {
       if (!llvm::StringRef(head.signature).ends_with("const ")) append(head.signature, "const");
       return;
     }
-    append(head.signature, preprocessor_.getSpelling(at(i)));
+    // A pragma has no text; bodies with one are the same if it is of the same kind.
+    append(head.signature, at(i).isAnnotation() ? llvm::StringRef(at(i).getName()).str()
+                                                : preprocessor_.getSpelling(at(i)));
+  }
+
+  // Adds the parameters of a function, without their names and default values.
+  void append_parameters(TokenRange list, Head& head) const {
+    append(head.signature, "(");
+    for (TokenRange parameter : split_parameters(tokens_, list)) {
+      append_range(without_name(tokens_, parameter), head);
+      append(head.signature, ",");
+    }
+    append(head.signature, ")");
   }
 
   // Reads a declaration up to the token that decides what it is.
@@ -176,7 +190,7 @@ class Scanner {
       }
       if (token.is(tok::kw_template)) {
         if (is(i + 1, tok::less)) {
-          size_t close = closing_angle(i + 1, end);
+          size_t close = closing_angle(tokens_, i + 1, end);
           append_range({i, std::min(close + 1, end)}, head);
           head.is_template = true;
           i = close + 1;
@@ -206,8 +220,11 @@ class Scanner {
         if (!head.has_parameters && !is_operator_call && !at(i - (i > 0)).is(tok::kw_decltype)) {
           head.name = i - 1;
           head.has_parameters = true;
+          head.parameters = {i + 1, std::min(close, end)};
+          append_parameters(head.parameters, head);
+        } else {
+          append_range({i, std::min(close + 1, end)}, head);
         }
-        append_range({i, std::min(close + 1, end)}, head);
         i = close + 1;
         continue;
       }
@@ -216,11 +233,12 @@ class Scanner {
         return finish(head, i, Kind::kInitialised);
       if (token.is(tok::colon) && head.has_parameters) return finish(head, i, Kind::kConstructor);
       if (token.is(tok::l_brace)) return finish(head, i, Kind::kBody);
-      if (!word(i).empty() && !is_address_space(word(i))) head.last_word = word(i).str();
-      if (head.has_parameters && is_address_space(word(i)))
-        head.uses_address_space = true;  // f(...) constant {
-      else
+      if (head.has_parameters && is_address_space(word(i))) {  // f(...) constant {
+        head.uses_address_space = true;
+        head.object = space_named(word(i));
+      } else {
         append_token(i, head);
+      }
       ++i;
     }
     head.stop = end;
@@ -307,19 +325,26 @@ class Scanner {
       add_instantiation(head, next);
       return;
     }
-    if (head.kind == Kind::kDeclaration && head.constant_index.end && !head.has_parameters) {
-      add_constant(head, next);
+    if (head.kind == Kind::kDeclaration && !head.constants.empty() && !head.has_parameters) {
+      add_constants(head, next);
       return;
     }
     bool defaulted = head.kind == Kind::kInitialised && head.has_parameters &&
                      is(head.stop + 2, tok::semi) &&
                      at(head.stop + 1).isOneOf(tok::kw_default, tok::kw_delete);
-    if (!braces && !defaulted && head.kind != Kind::kConstructor) return;
-    if (drop_if_repeated(head, next, seen)) return;
+    if (!braces && !defaulted && head.kind != Kind::kConstructor) {
+      if (head.has_parameters && head.kind == Kind::kDeclaration && head.uses_address_space)
+        prototypes_.push_back({&seen, head.signature, variant_of(head, next)});
+      return;
+    }
+    if (head.is_kernel && head.has_parameters)
+      result_.kernels.insert(at(head.name).getLocation().getRawEncoding());
+    if (add_overload(head, next, seen)) return;
     if (head.is_class && !head.has_parameters) {
-      SeenMap outer = std::exchange(members_, {});
-      scan_scope(head.stop + 1, closing(head.stop, next), members_);
-      members_ = std::move(outer);
+      std::string outer = std::exchange(class_name_, name_of_class(head));
+      SeenMap& members = class_members_.emplace_back();
+      scan_scope(head.stop + 1, closing(head.stop, next), members);
+      class_name_ = std::move(outer);
     } else if (head.is_kernel && head.has_parameters && !head.is_template) {
       std::string name = head.host_name.empty() ? word(head.name).str() : head.host_name;
       if (!kernels_.insert(name).second)
@@ -384,14 +409,17 @@ class Scanner {
     }
   }
 
-  void add_constant(const Head& head, size_t next) {
-    FunctionConstantDecl constant;
-    constant.name = head.last_word;
-    constant.declaration = {head.begin, next};
-    constant.index = head.constant_index;
-    size_t name = head.attribute_begin - 1;
-    constant.type = {head.begin, name};
-    result_.constants.push_back(std::move(constant));
+  // constant int a [[function_constant(0)]], b [[function_constant(1)]];
+  void add_constants(const Head& head, size_t next) {
+    for (const Constant& found : head.constants) {
+      FunctionConstantDecl constant;
+      constant.name = word(found.name).str();
+      constant.name_token = found.name;
+      constant.declaration = {head.begin, next};
+      constant.type = {head.begin, head.constants.front().name};
+      constant.index = found.index;
+      result_.constants.push_back(std::move(constant));
+    }
   }
 
   void find_optional_constants() {
@@ -402,20 +430,75 @@ class Scanner {
       constant.optional = asked.count(constant.name) > 0;
   }
 
-  // Overloads that differ in nothing but address spaces become one.
-  bool drop_if_repeated(const Head& head, size_t next, SeenMap& seen) {
-    auto [position, fresh] =
-        seen.try_emplace(head.signature, Seen{{head.stop, next}, head.uses_address_space});
-    if (fresh) return false;
-    const Seen& first = position->second;
-    if (!head.uses_address_space && !first.uses_address_space) return false;
-    if (body_text({head.stop, next}) != body_text(first.body)) {
-      report(at(head.begin), clang::DiagnosticsEngine::Error,
-             "overloads that differ only in address space must have the same body");
-      report(at(first.body.begin), clang::DiagnosticsEngine::Note, "first overload is here");
+  std::string name_of_class(const Head& head) const {
+    for (size_t i = head.begin; i < head.stop; ++i) {
+      if (!at(i).isOneOf(tok::kw_struct, tok::kw_class, tok::kw_union)) continue;
+      if (is(i + 1, tok::identifier) && !(i > head.begin && at(i - 1).is(tok::less)))
+        return word(i + 1).str();
     }
-    result_.dropped.push_back({head.begin, next});
+    return {};
+  }
+
+  Variant variant_of(const Head& head, size_t next) const {
+    Variant variant;
+    variant.declaration = {head.begin, next};
+    variant.body = {head.stop, next};
+    variant.name = head.name;
+    variant.parameter_list = head.parameters;
+    for (TokenRange parameter : split_parameters(tokens_, head.parameters))
+      variant.parameters.push_back(outermost_space(tokens_, parameter.begin, parameter.end));
+    variant.object = head.object;
+    if (!class_name_.empty() && head.object == Space::kUnknown) variant.object = Space::kThread;
+    variant.result = outermost_space(tokens_, head.begin, head.name);
+    return variant;
+  }
+
+  // Puts a definition beside the others that differ from it in nothing but address spaces. False
+  // for the first one, and for what C++ refuses anyway.
+  bool add_overload(const Head& head, size_t next, SeenMap& seen) {
+    auto [position, fresh] = seen.try_emplace(head.signature, overloads_.size());
+    if (fresh) {
+      OverloadSet& set = overloads_.emplace_back();
+      set.variants.push_back(variant_of(head, next));
+      set.uses_address_space = head.uses_address_space;
+      set.is_function = head.has_parameters;
+      bool is_operator = false;
+      for (size_t i = head.begin; i < head.name; ++i) is_operator |= at(i).is(tok::kw_operator);
+      set.has_name = set.is_function && !is_operator && at(head.name).is(tok::identifier);
+      set.is_constructor = set.has_name && word(head.name) == class_name_;
+      return false;
+    }
+    OverloadSet& set = overloads_[position->second];
+    if (!head.uses_address_space && !set.uses_address_space) return false;
+    Variant variant = variant_of(head, next);
+    for (Variant* each : {&set.variants[0], &variant})
+      if (each->text.empty()) each->text = text_of(each->parameter_list) + text_of(each->body);
+    for (const Variant& other : set.variants)
+      if (other.has_spaces_of(variant) && other.text != variant.text) return false;
+    set.variants.push_back(std::move(variant));
     return true;
+  }
+
+  // Overloads with the same body become one; the others stay, under names of their own.
+  void settle_overloads() {
+    mark_distinct(tokens_, overloads_);
+    for (OverloadSet& set : overloads_) {
+      if (set.variants.size() < 2) continue;
+      if (set.distinct && !set.has_name) {
+        report(at(set.variants[1].declaration.begin), clang::DiagnosticsEngine::Error,
+               str(set.is_function ? "operators" : "classes",
+                   " that differ only in address space must have the same body"));
+        report(at(set.variants[0].declaration.begin), clang::DiagnosticsEngine::Note,
+               "first overload is here");
+      }
+      if (!set.distinct)
+        for (size_t i = 1; i < set.variants.size(); ++i)
+          result_.dropped.push_back(set.variants[i].declaration);
+      if (set.is_function) result_.overloads.add(tokens_, set);
+    }
+    for (const Prototype& prototype : prototypes_)
+      if (auto found = prototype.seen->find(prototype.signature); found != prototype.seen->end())
+        result_.overloads.add_prototype(tokens_, overloads_[found->second], prototype.variant);
   }
 
   void report(const Token& token, clang::DiagnosticsEngine::Level level,
@@ -424,16 +507,25 @@ class Scanner {
     diagnostics.Report(token.getLocation(), diagnostics.getCustomDiagID(level, "%0")) << message;
   }
 
-  std::string body_text(TokenRange range) const {
+  std::string text_of(TokenRange range) const {
     Head text;
     append_range(range, text);
     return text.signature;
   }
 
+  struct Prototype {
+    const SeenMap* seen;
+    std::string signature;
+    Variant variant;
+  };
+
   clang::Preprocessor& preprocessor_;
   const std::vector<Token>& tokens_;
   std::map<std::string, SeenMap> seen_;  // by namespace
-  SeenMap members_;                      // of the class being scanned
+  std::list<SeenMap> class_members_;
+  std::vector<OverloadSet> overloads_;  // every function, most of them alone
+  std::vector<Prototype> prototypes_;
+  std::string class_name_;  // of the class being scanned
   std::vector<std::string> scope_;
   std::set<std::string> kernels_;  // names of plain kernels so far
   ScanResult result_;

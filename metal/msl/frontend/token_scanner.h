@@ -10,14 +10,9 @@
 
 #include "clang/Lex/Preprocessor.h"
 #include "clang/Lex/Token.h"
+#include "metal/msl/frontend/overloads.h"
 
 namespace mlxn::msl {
-
-// Half-open range of token positions.
-struct TokenRange {
-  size_t begin = 0;
-  size_t end = 0;
-};
 
 // Something `newFunctionWithName` can find.
 struct EntryPoint {
@@ -33,8 +28,9 @@ struct EntryPoint {
 
 struct FunctionConstantDecl {
   std::string name;
-  bool optional = false;   // the source asks is_function_constant_defined for it
-  TokenRange declaration;  // whole declaration with its semicolon
+  bool optional = false;  // the source asks is_function_constant_defined for it
+  size_t name_token = 0;
+  TokenRange declaration;  // with its semicolon; constants declared together share it
   TokenRange type;
   TokenRange index;  // argument of [[function_constant(...)]]
 };
@@ -42,6 +38,8 @@ struct FunctionConstantDecl {
 struct ScanResult {
   std::vector<EntryPoint> entry_points;
   std::vector<FunctionConstantDecl> constants;
+  OverloadSets overloads;
+  std::set<unsigned> kernels;  // locations of the names of kernels and kernel templates
   std::vector<TokenRange>
       dropped;  // explicit kernel instantiations and repeated overloads, ascending
 };
@@ -52,11 +50,13 @@ llvm::StringRef word_of(const clang::Token& token);
 // Position of the token that closes the bracket at `i`, or `end`.
 size_t closing_bracket(const std::vector<clang::Token>& tokens, size_t i, size_t end);
 
+// Position of the `>` that closes the template list opened at `i`, or `end`; `>>` counts twice.
+size_t closing_angle(const std::vector<clang::Token>& tokens, size_t i, size_t end);
+
 // True for words that name an address space.
 bool is_address_space(llvm::StringRef word);
 
-// Scans `tokens`. Reports overloads that differ in address space and body through the
-// preprocessor's diagnostics.
+// Scans `tokens`. Reports what it refuses through the preprocessor's diagnostics.
 ScanResult scan(clang::Preprocessor& preprocessor, const std::vector<clang::Token>& tokens);
 
 }  // namespace mlxn::msl

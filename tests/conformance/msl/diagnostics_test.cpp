@@ -1,25 +1,9 @@
-// Source that must not compile: the message names the user's line and column and nothing of ours.
-#include <gtest/gtest.h>
-
-#include "tests/conformance/msl/expression_case.h"
-#include "tests/conformance/msl/gpu.h"
+// Messages of the compiler, and what is said when a kernel is looked up.
+#include "tests/conformance/msl/failure_case.h"
 
 namespace {
 
 using namespace msl_test;
-
-struct FailureCase {
-  const char* name;
-  const char* source;  // after the two lines of the prologue, so its first line is line 3
-  const char* place;   // "line:column" of the first error
-  const char* text;    // part of the message
-};
-void PrintTo(const FailureCase& c, std::ostream* out) {
-  *out << c.name;
-}
-
-#define HEAD \
-  "kernel void k(device float* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
 
 const FailureCase kCases[] = {
     {"unknown_name", HEAD "  out[i] = missing;\n}\n", "4:12", "undeclared identifier 'missing'"},
@@ -87,22 +71,7 @@ const FailureCase kCases[] = {
     {"no_exceptions", HEAD "  throw 1;\n}\n", "4:3", "exceptions"},
 };
 
-class Diagnostics : public testing::TestWithParam<FailureCase> {};
-
-TEST_P(Diagnostics, Check) {
-  const FailureCase& c = GetParam();
-  const Library library = compile(kPrologue + std::string(c.source));
-  ASSERT_FALSE(library.library) << "compiled";
-  EXPECT_NE(library.error.find(c.text), std::string::npos) << library.error;
-  EXPECT_NE(library.error.find(std::string("program_source:") + c.place), std::string::npos)
-      << library.error;
-  EXPECT_NE(library.error.find("error: "), std::string::npos) << library.error;
-  // Nothing of the standard library's own making shows through.
-  for (const char* hidden :
-       {"msl_", "__msl", "__get_", "__put_", "enable_if", "annotate", "declspec"})
-    EXPECT_EQ(library.error.find(hidden), std::string::npos) << hidden << " in:\n" << library.error;
-}
-INSTANTIATE_TEST_SUITE_P(Msl, Diagnostics, testing::ValuesIn(kCases), CaseName());
+MSL_FAILURES(Diagnostics, kCases);
 
 // The first error decides: later ones follow from it and must come after it in the text.
 TEST(DiagnosticsOrder, FirstErrorComesFirst) {
