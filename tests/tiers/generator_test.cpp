@@ -77,6 +77,7 @@ TEST(KernelGenerator, CoversTheLanguage) {
                            "threadgroup Cell sc",
                            "Cell c;",
                            "pick(",
+                           "mark(",
                            "fixed<1>(",
                            "kFlag ? ",
                            "is_function_constant_defined(kUnset)"}) {

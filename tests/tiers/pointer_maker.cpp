@@ -33,15 +33,8 @@ std::string PointerMaker::on_private() {
                   index(),
                   " % 3u] ^= 5; }"};
     case 3:
-      return Text{variable(),
-                  " = ",
-                  choice("pi", "pj"),
-                  "[",
-                  index(),
-                  " & 3u] - pick(",
-                  choice("pj", "pi"),
-                  ", ",
-                  index(),
+      return Text{variable(),  " = ",      choice("pi", "pj"), "[",  index(),
+                  " & 3u] - ", function(), choice("pj", "pi"), ", ", index(),
                   ");"};
     case 4:
       return Text{
@@ -59,8 +52,8 @@ std::string PointerMaker::on_buffers() {
   switch (random_.below(6)) {
     case 0: return Text{variable(), " = ", choice("in", words), "[", index(), " & 3u];"};
     case 1:
-      return Text{variable(), " += pick(", choice("in + (gid & 1000u)", "in + 7"),
-                  ", ",       index(),     ");"};
+      return Text{variable(), " += ",  function(), choice("in + (gid & 1000u)", "in + 7"),
+                  ", ",       index(), ");"};
     case 2:
       return Text{random_.pick(scope_.of(Type::kFloat)),
                   " = ",
@@ -112,7 +105,7 @@ std::string PointerMaker::shared(bool own) {
   switch (random_.below(4)) {
     case 0: return Text{variable(), " = ", choice("si", "si + n"), "[", index(), " % n];"};
     case 1: return Text{variable(), " = sc[", index(), " % n].get();"};
-    case 2: return Text{variable(), " = pick(", choice("si", "si + n"), ", 0u);"};
+    case 2: return Text{variable(), " = ", function(), choice("si", "si + n"), ", 0u);"};
     default:
       return Text{variable(), " = *",
                   choice(Text{"&sc[", index(), " % n].v"}, Text{"&si[", index(), " % n]"}), ";"};

@@ -20,6 +20,8 @@ class PointerMaker {
   std::string whole() { return maker_.make(Type::kInt, 1); }
   std::string index() { return maker_.make(Type::kUint, 1); }
   const std::string& variable() { return random_.pick(scope_.of(Type::kInt)); }
+  // One that is overloaded for the address spaces of its first argument.
+  const char* function() { return random_.pick({"pick(", "mark("}); }
   std::string on_private();
   std::string on_buffers();
   std::string on_constants();

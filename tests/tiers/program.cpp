@@ -29,8 +29,8 @@ uint32_t count(const std::vector<Node>& nodes) {
 }  // namespace
 
 // A class whose constructors differ in the address space alone and must not run in threadgroup
-// memory, functions that differ in it alone, and function constants: kUnset has no value, so only
-// what is discarded may name it.
+// memory; functions that differ in it alone, with the same body (pick) and with others (mark, get);
+// and function constants: kUnset has no value, so only what is discarded may name it.
 std::string prologue() {
   return "#include <metal_stdlib>\nusing namespace metal;\n"
          "struct Parameters { int n[8]; float s[4]; };\n"
@@ -44,10 +44,13 @@ std::string prologue() {
          "struct Cell {\n  int v; float f;\n"
          "  Cell() thread : v(1), f(2) {}\n  Cell() threadgroup : v(1), f(2) {}\n"
          "  int get() const thread { return v + int(f); }\n"
-         "  int get() const threadgroup { return v + int(f); }\n};\n"
+         "  int get() const threadgroup { return v - 3 * int(f); }\n};\n"
          "static int pick(const device int* p, uint k) { return p[k & 3u]; }\n"
          "static int pick(const thread int* p, uint k) { return p[k & 3u]; }\n"
-         "static int pick(const threadgroup int* p, uint k) { return p[k & 3u]; }\n";
+         "static int pick(const threadgroup int* p, uint k) { return p[k & 3u]; }\n"
+         "static int mark(const device int* p, uint k) { return p[k & 3u] + 1; }\n"
+         "static int mark(const thread int* p, uint k) { return p[k & 3u] * 3; }\n"
+         "static int mark(const threadgroup int* p, uint k) { return p[k & 3u] ^ 6; }\n";
 }
 
 std::vector<msl::ConstantValue> constants() {
