@@ -106,13 +106,13 @@ class LibraryImpl : public Library {
     MLXN_TRY(inline_all(module, frontend.kernels));
     number_sites(module);
     describe_matrix_memory(module);
-    simplify(module, *machine);
+    if (request.optimise) simplify(module, *machine);
     MLXN_TRY(check_symbols(module, info_.constants, request.allow_unset_constants));
     MLXN_TRY(check_lane_operations(module));
     for (Kernel& kernel : frontend.kernels) {
       const llvm::Function& entry = *module.getFunction(kernel.symbol);
       find_active_arguments(entry, kernel);
-      MLXN_TRY(check_private_memory(entry, kernel));
+      if (request.optimise) MLXN_TRY(check_private_memory(entry, kernel));
     }
     std::string explanation;
     bool explains = request.emit == Emit::kExplanation;
@@ -134,7 +134,9 @@ class LibraryImpl : public Library {
     llvm::raw_string_ostream stream(problem);
     if (llvm::verifyModule(module, &stream))
       return Error(ErrorCode::kInternal, "generated code is not valid: " + problem);
-    if (request.emit != Emit::kLoweredIr) optimise(module, *machine);
+    if (request.emit != Emit::kLoweredIr)
+      optimise(module, *machine,
+               request.optimise ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O0);
     for (Kernel& kernel : frontend.kernels)
       if (kernel.tier == Tier::kCoroutine && !ptx)
         MLXN_TRY(read_frame_size(*module.getFunction(kernel.symbol), kernel));

@@ -165,8 +165,10 @@ struct CompileRequest {
   Shape shape;              // cpu: threadgroup sizes to compile for
   Emit emit = Emit::kCode;  // all others: Image::code holds the text
   bool allow_unset_constants =
-      false;              // compile kernels whose constants have no value (checking only)
-  int forced_tier = -1;   // the lowest tier to use, where a kernel allows it; -1: 0
+      false;             // compile kernels whose constants have no value (checking only)
+  int forced_tier = -1;  // the lowest tier to use, where a kernel allows it; -1: 0
+  // False: coroutines of code as the front end made it, by which optimised code can be judged.
+  bool optimise = true;
   std::string libdevice;  // ptx: bitcode with NVIDIA's math functions; empty: calls stay external
 };
 

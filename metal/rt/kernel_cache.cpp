@@ -77,6 +77,7 @@ CacheKey image_key(const CacheKey& library, const msl::CompileRequest& request) 
   }
   key.add("target", request.target.to_key()).add("emit", static_cast<int>(request.emit));
   key.add("unset", request.allow_unset_constants).add("tier", request.forced_tier);
+  key.add("optimise", request.optimise);
   key.add("shape", static_cast<int>(request.shape.kind));
   for (uint32_t size : request.shape.size) key.add("size", size);
   return key.finish(library.cacheable);

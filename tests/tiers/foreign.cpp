@@ -269,7 +269,7 @@ class BatchRunner {
       const msl::Kernel* kernel = chosen[0].find(names[i]);
       reports_[i].tier = kernel ? static_cast<int>(kernel->tier) : -1;
     }
-    if (!compile(names, {kOracleTier, any}, codes)) return false;
+    if (!compile(names, oracle(), codes)) return false;
     for (const msl::Shape& shape : {flat, any}) {
       for (int tier : {1, 2}) {
         if (!compile(names, {tier, shape}, codes)) return false;

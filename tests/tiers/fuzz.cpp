@@ -125,12 +125,12 @@ const msl::Image* Worker::Code::image_of(const std::string& kernel) const {
 
 Worker::Code Worker::compile(const Batch& batch, const msl::Library& library, const Way& way) {
   Code code{way, {}};
-  if (auto image = machine_.compile(library, {}, way)) {
+  if (auto image = machine_.compile(library, {}, way, constants())) {
     code.images.push_back(std::move(*image));
     return code;
   }
   for (const Program& program : batch.programs) {
-    auto single = machine_.compile(library, {program.name}, way);
+    auto single = machine_.compile(library, {program.name}, way, constants());
     if (single) {
       code.images.push_back(std::move(*single));
       continue;
@@ -177,7 +177,7 @@ void Worker::compare(const Batch& batch, const Code& code, uint32_t program,
   if (!image) return;
   const auto kernel = std::ranges::find(image->kernels, name, &msl::Kernel::name);
   const int tier = static_cast<int>(kernel->tier);
-  if (tier == kOracleTier) return add(counts_.not_lower);
+  if (tier == kOracleTier && code.way.forced_tier < tier) return add(counts_.not_lower);
   if (tier > options_.highest_tier) return;
   add(counts_.tier_programs[tier]);
   state_.tier = code.way.forced_tier;
@@ -216,7 +216,7 @@ void Worker::run(const Batch& batch) {
     return;
   }
   Results expected;
-  run_oracle(batch, compile(batch, **library, {kOracleTier}), expected);
+  run_oracle(batch, compile(batch, **library, oracle()), expected);
   for (int tier : batch.tiers) {
     if (tier > options_.highest_tier) continue;
     const Code code = compile(batch, **library, {tier, batch.shape});
@@ -295,7 +295,7 @@ class Team {
     const WorkerState last = state(worker);
     add(counts_->crashed);
     const Batch batch = batch_of(last.batch);
-    const Way way{last.tier == -2 ? kOracleTier : last.tier, batch.shape};
+    const Way way = last.tier == -2 ? oracle() : Way{last.tier, batch.shape};
     Worker own(options_, machine_, compiler_, *counts_, state(worker));
     own.report({batch.programs[last.program], way, batch.launches[last.launch], batch.input_seed},
                str("batch ", last.batch, " ", to_text(end),
@@ -351,6 +351,7 @@ Batch make_batch(uint64_t seed, uint64_t number) {
   // Without cross-lane operations, the compiler's own choice is a tier of its own.
   batch.tiers = {1, 2};
   if (!options.cross_lane || random.percent(10)) batch.tiers = {-1, 1, 2};
+  if (random.percent(20)) batch.tiers.push_back(kOracleTier);  // optimised
   for (uint32_t i = 0; i < Batch::kPrograms; ++i)
     batch.programs.push_back(generate_kernel(str("k", i), random.next(), options));
   return batch;

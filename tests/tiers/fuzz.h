@@ -14,7 +14,7 @@ struct FuzzOptions {
   uint64_t seed = 1;
   uint64_t programs = 1000;
   unsigned jobs = 1;
-  int highest_tier = 2;       // code of tiers above it is not looked at
+  int highest_tier = 3;       // code of tiers above it is not looked at
   uint64_t program_seed = 0;  // not 0: only the program with this seed
   bool shrink = true;
   bool progress = false;

@@ -67,7 +67,20 @@ TEST(KernelGenerator, CoversTheLanguage) {
                            "float2 w0",
                            "float4 v0",
                            "pi[",
-                           "pf["}) {
+                           "pf[",
+                           " ? pi : pj)",
+                           " ? &i0 : &i1)",
+                           " ? in : (const device int*)out",
+                           " ? si : si + n)",
+                           " ? &sc[tid].v : &si[tid])",
+                           "thread int* q[3]",
+                           "threadgroup Cell sc",
+                           "Cell c;",
+                           "pick(",
+                           "mark(",
+                           "fixed<1>(",
+                           "kFlag ? ",
+                           "is_function_constant_defined(kUnset)"}) {
     EXPECT_THAT(all, HasSubstr(part));
   }
 }

@@ -26,17 +26,16 @@ Verdict judge_here(const Machine& machine, const msl::Compiler& compiler, const 
   };
   auto library = compiler.create_library(prologue() + print(one.program), {});
   if (!library) return fail(library.error());
-  const Way oracle{kOracleTier}, reverse{kOracleTier, oracle.shape, true};
   Memory results[3];
-  const Way* ways[] = {&oracle, &reverse, &one.way};
+  const Way ways[] = {oracle(), oracle(/*descending=*/true), one.way};
   for (int i = 0; i < 3; ++i) {
-    auto image = machine.compile(**library, {one.program.name}, *ways[i]);
+    auto image = machine.compile(**library, {one.program.name}, ways[i], constants());
     if (!image) return fail(image.error());
-    auto pipeline = machine.load(*image, one.program.name, *ways[i]);
+    auto pipeline = machine.load(*image, one.program.name, ways[i]);
     if (!pipeline) return fail(pipeline.error());
     results[i] = make_memory(one.input_seed, one.launch);
     if (i == 2) detail = "crashed";
-    Status status = run_program(machine, **pipeline, *ways[i], one.launch, results[i]);
+    Status status = run_program(machine, **pipeline, ways[i], one.launch, results[i]);
     if (!status) return fail(status.error());
   }
   detail = first_difference(results[0], results[1]);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/tiers/expression_maker.h"
+#include "tests/tiers/pointer_maker.h"
 #include "tests/tiers/random.h"
 
 namespace mlxn::tiers {
@@ -12,7 +13,7 @@ namespace {
 constexpr const char* kBarrier = "threadgroup_barrier(mem_flags::mem_threadgroup);";
 constexpr const char* kSimdBarrier = "simdgroup_barrier(mem_flags::mem_threadgroup);";
 
-// The two shared arrays: ints with two slots for each thread, floats with one.
+// The shared arrays: ints with two slots for each thread and cells with one, floats with one.
 enum class Mode { kOwn, kRead };
 using Modes = std::array<Mode, 2>;
 
@@ -37,7 +38,10 @@ Level higher(Level a, Level b) {
 class Generator {
  public:
   Generator(const std::string& name, uint64_t seed, const GeneratorOptions& options)
-      : random_(seed), maker_(random_, scope_), options_(options) {
+      : random_(seed),
+        maker_(random_, scope_),
+        pointers_(random_, scope_, maker_),
+        options_(options) {
     program_.name = name;
     program_.seed = seed;
     program_.flat = options.flat;
@@ -90,6 +94,7 @@ class Generator {
   Random random_;
   Scope scope_;
   ExpressionMaker maker_;
+  PointerMaker pointers_;
   GeneratorOptions options_;
   Program program_;
   Modes modes_ = {};
@@ -134,8 +139,9 @@ void Generator::write_frame() {
     setup.push_back("uint n = n3.x * n3.y * n3.z;");
     setup.push_back("uint tg = (tg3.z * groups.y + tg3.y) * groups.x + tg3.x;");
   }
-  setup.push_back("int pi[4]; float pf[3];");
+  setup.push_back("int pi[4], pj[4]; float pf[3];");
   setup.push_back("for (int k = 0; k < 4; ++k) pi[k] = in[(gid + uint(k) * 7u) & 1023u];");
+  setup.push_back("for (int k = 0; k < 4; ++k) pj[k] = k - 1;");
   setup.push_back("for (int k = 0; k < 3; ++k) pf[k] = fin[(gid * 3u + uint(k)) & 1023u];");
   const std::string helper = std::exchange(scope_.helper, "");
   scope_.cross_lane = false;  // variables begin plainly
@@ -154,8 +160,9 @@ void Generator::write_frame() {
   }
   if (options_.cross_lane) {
     setup.push_back("threadgroup int si[2048]; threadgroup float sr[32];");
-    setup.push_back("threadgroup atomic_uint sa;");
+    setup.push_back("threadgroup atomic_uint sa; threadgroup Cell sc[1024];");
     setup.push_back("si[tid] = i0; si[tid + n] = i1; sf[tid] = f0;");
+    setup.push_back("sc[tid].v = i1; sc[tid].f = f1;");
     setup.push_back("if (tid < nsg) sr[tid] = f1;");
     setup.push_back("if (tid == 0u) atomic_store_explicit(&sa, 0u, memory_order_relaxed);");
     setup.push_back(kBarrier);
@@ -163,7 +170,8 @@ void Generator::write_frame() {
   auto& finish = program_.finish;
   finish.push_back("out[gid * 8u] = uint(i0); out[gid * 8u + 1u] = uint(i1);");
   finish.push_back("out[gid * 8u + 2u] = u0; out[gid * 8u + 3u] = uint(g0 + g1);");
-  finish.push_back("for (int k = 0; k < 4; ++k) out[gid * 8u + 4u] += uint(pi[k] * (k + 1));");
+  finish.push_back(
+      "for (int k = 0; k < 4; ++k) out[gid * 8u + 4u] += uint(pi[k] * (k + 1) - pj[k]);");
   finish.push_back("fout[gid * 8u] = f0; fout[gid * 8u + 1u] = f1;");
   finish.push_back("for (int k = 0; k < 3; ++k) fout[gid * 8u + 2u] += pf[k];");
   if (!scope_.of(Type::kHalf).empty()) finish.push_back("fout[gid * 8u + 3u] = float(h0);");
@@ -172,7 +180,7 @@ void Generator::write_frame() {
     finish.push_back("fout[gid * 8u + 5u] = v0.x - v0.y * v0.z + v0.w;");
   if (!scope_.of(Type::kLong).empty())
     finish.push_back("out[gid * 8u + 5u] = uint(l0); out[gid * 8u + 6u] = uint(l0 >> 32);");
-  if (options_.cross_lane) finish.push_back("out[gid * 8u + 7u] ^= uint(si[tid]);");
+  if (options_.cross_lane) finish.push_back("out[gid * 8u + 7u] ^= uint(si[tid] + sc[tid].get());");
 }
 
 void Generator::add_helper() {
@@ -223,7 +231,8 @@ Node Generator::statement(const Place& place) {
   if (kind < 50 && group) return group_phrase();
   if (kind < 55 && place.lockstep && options_.cross_lane) return simd_phrase(place);
   if (kind < 57 && options_.cross_lane && scope_.kernel) return matrix_phrase();
-  if (kind < 72 && scope_.kernel) return memory_access(place);
+  if (kind < 70 && scope_.kernel) return memory_access(place);
+  if (kind < 79 && scope_.kernel) return Node::line(pointers_.statement());
   return assignment(place);
 }
 
@@ -269,6 +278,7 @@ Node Generator::memory_access(const Place& place) {
                            maker_.make(Type::kUint), ", memory_order_relaxed);"});
   }
   if (!options_.cross_lane) return assignment(place);
+  if (random_.percent(25)) return Node::line(pointers_.shared(/*own=*/modes_[0] == Mode::kOwn));
   const bool ints = random_.percent(60);
   const std::string own = ints ? random_.pick({"si[tid]", "si[tid + n]"}) : "sf[tid]";
   const Type type = ints ? Type::kInt : Type::kFloat;

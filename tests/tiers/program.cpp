@@ -28,9 +28,40 @@ uint32_t count(const std::vector<Node>& nodes) {
 
 }  // namespace
 
+// A class whose constructors differ in the address space alone and must not run in threadgroup
+// memory; functions that differ in it alone, with the same body (pick) and with others (mark, get);
+// and function constants: kUnset has no value, so only what is discarded may name it.
 std::string prologue() {
   return "#include <metal_stdlib>\nusing namespace metal;\n"
-         "struct Parameters { int n[8]; float s[4]; };\n";
+         "struct Parameters { int n[8]; float s[4]; };\n"
+         "constant bool kFlag [[function_constant(0)]];\n"
+         "constant int kNumber [[function_constant(1)]];\n"
+         "constant int kUnset [[function_constant(2)]];\n"
+         "template <int N> static int fixed(int a) {\n"
+         "  if constexpr (N == 0) return a + kUnset;\n"
+         "  else if constexpr (N == 1) return kFlag ? a : -a;\n"
+         "  else return a * kNumber + N;\n}\n"
+         "struct Cell {\n  int v; float f;\n"
+         "  Cell() thread : v(1), f(2) {}\n  Cell() threadgroup : v(1), f(2) {}\n"
+         "  int get() const thread { return v + int(f); }\n"
+         "  int get() const threadgroup { return v - 3 * int(f); }\n};\n"
+         "static int pick(const device int* p, uint k) { return p[k & 3u]; }\n"
+         "static int pick(const thread int* p, uint k) { return p[k & 3u]; }\n"
+         "static int pick(const threadgroup int* p, uint k) { return p[k & 3u]; }\n"
+         "static int mark(const device int* p, uint k) { return p[k & 3u] + 1; }\n"
+         "static int mark(const thread int* p, uint k) { return p[k & 3u] * 3; }\n"
+         "static int mark(const threadgroup int* p, uint k) { return p[k & 3u] ^ 6; }\n";
+}
+
+std::vector<msl::ConstantValue> constants() {
+  msl::ConstantValue flag, number;
+  flag.name = "kFlag";
+  flag.type = 53;  // bool
+  flag.bytes[0] = 1;
+  number.name = "kNumber";
+  number.type = 29;  // int
+  number.bytes[0] = 3;
+  return {flag, number};
 }
 
 std::string print(const Program& program) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "metal/msl/interface.h"
+
 namespace mlxn::tiers {
 
 // One statement. A compound one prints as `head { body } tail` or `head { body } else { otherwise
@@ -42,6 +44,8 @@ struct Program {
 
 // What a library of programs begins with.
 std::string prologue();
+// The values its function constants are compiled with.
+std::vector<msl::ConstantValue> constants();
 // Helpers and kernel as MSL.
 std::string print(const Program& program);
 // Statements, compound ones and those within them.

@@ -11,8 +11,8 @@ int main(int argc, char** argv) {
   app.add_option("--programs", options.programs, "how many (default 1000)");
   app.add_option("--seed", options.seed, "of the whole run (default 1)");
   app.add_option("-j,--jobs", options.jobs, "processes (default 1)")->check(CLI::Range(1, 256));
-  app.add_option("--highest-tier", options.highest_tier, "compare up to this one (default 2)")
-      ->check(CLI::Range(0, 2));
+  app.add_option("--highest-tier", options.highest_tier, "compare up to this one (default 3)")
+      ->check(CLI::Range(0, 3));
   app.add_option("--program-seed", options.program_seed,
                  "only this one of them, as a failure's report names it");
   app.add_flag("--no-shrink", keep_size, "print failing programs as they are");
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   auto number = [](uint64_t n) { return static_cast<unsigned long long>(n); };
   std::printf("%llu programs, %llu runs compared with the oracle\n", number(counts.programs),
               number(counts.comparisons));
-  for (int tier = 0; tier < 3; ++tier)
+  for (int tier = 0; tier < 4; ++tier)
     std::printf("tier %d: %llu programs compiled, %llu runs\n", tier,
                 number(counts.tier_programs[tier]), number(counts.by_tier[tier]));
   std::printf(

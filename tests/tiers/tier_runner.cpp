@@ -45,6 +45,7 @@ Result<msl::Image> Machine::compile(const msl::Library& library,
   request.target = target();
   request.shape = way.shape;
   request.forced_tier = way.forced_tier;
+  request.optimise = way.optimise;
   return library.compile(request);
 }
 

@@ -13,13 +13,19 @@
 
 namespace mlxn::tiers {
 
-// A way to run a kernel. The oracle is tier 3; in descending order it shows races.
+// A way to run a kernel.
 struct Way {
   int forced_tier = -1;
   msl::Shape shape{msl::Shape::Kind::kAny, {0, 0, 0}};
   bool descending = false;
+  bool optimise = true;
 };
 inline constexpr int kOracleTier = 3;
+// Coroutines, nothing optimised: what the optimiser and the other tiers must not change. In
+// descending order it shows races.
+inline Way oracle(bool descending = false) {
+  return {kOracleTier, {msl::Shape::Kind::kAny, {0, 0, 0}}, descending, /*optimise=*/false};
+}
 std::string to_text(const msl::Shape& shape);
 
 struct Launch {

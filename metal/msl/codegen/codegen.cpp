@@ -232,13 +232,15 @@ void scalarise(Function& entry, TargetMachine& machine) {
   passes.run(entry, managers.functions);
 }
 
-void optimise(Module& module, TargetMachine& machine) {
+void optimise(Module& module, TargetMachine& machine, OptimizationLevel level) {
   Managers managers(machine);
   if (!managers.ptx)
     for (Function& function : module) lower_bfloat(function);
   managers.builder.registerVectorizerStartEPCallback(
       [](FunctionPassManager& passes, OptimizationLevel) { prepare_loops(passes); });
-  ModulePassManager passes = managers.builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3);
+  ModulePassManager passes = level == OptimizationLevel::O0
+                                 ? managers.builder.buildO0DefaultPipeline(level)
+                                 : managers.builder.buildPerModuleDefaultPipeline(level);
   passes.run(module, managers.modules);
 }
 

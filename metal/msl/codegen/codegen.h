@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "llvm/IR/Module.h"
+#include "llvm/Passes/OptimizationLevel.h"
 #include "llvm/Target/TargetMachine.h"
 #include "metal/msl/interface.h"
 
@@ -28,8 +29,8 @@ void simplify(llvm::Module& module, llvm::TargetMachine& machine);
 // can be vectorised from.
 void scalarise(llvm::Function& entry, llvm::TargetMachine& machine);
 
-// The full pipeline, vectorisation and coroutine passes included.
-void optimise(llvm::Module& module, llvm::TargetMachine& machine);
+// The full pipeline, vectorisation and coroutine passes included; at O0 the latter alone.
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, llvm::OptimizationLevel level);
 
 // Object code or PTX for Emit::kCode, text for the others.
 Result<std::vector<uint8_t>> emit(llvm::Module& module, llvm::TargetMachine& machine, Emit what);

@@ -115,15 +115,15 @@ void place_threadgroup_variables(Function& entry, ThreadState& state, Kernel& ke
     auto* after = cast<Instruction>(base)->getNextNode();
     IRBuilder<> builder(after);
     Value* place = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), base, offset);
+    // Uses are casts out of the threadgroup address space, or computations before one.
+    Value* in_space = nullptr;
     for (Instruction* user : users) {
-      // All uses are casts out of the threadgroup address space, or address computations before
-      // one.
       if (auto* cast = dyn_cast<AddrSpaceCastInst>(user)) {
         cast->replaceAllUsesWith(place);
         cast->eraseFromParent();
       } else {
-        IRBuilder<> local(user);
-        user->replaceUsesOfWith(global, local.CreateAddrSpaceCast(place, global->getType()));
+        if (!in_space) in_space = builder.CreateAddrSpaceCast(place, global->getType());
+        user->replaceUsesOfWith(global, in_space);
       }
     }
     offset += layout.getTypeAllocSize(global->getValueType());

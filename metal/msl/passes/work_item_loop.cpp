@@ -16,6 +16,14 @@ using namespace llvm;
 
 namespace {
 
+// Whether a pointer may lead to a private variable: one of several, or one that lies in a variable.
+bool may_be_private(const Value* pointer) {
+  const Value* object = getUnderlyingObject(pointer, 0);
+  while (const auto* load = dyn_cast<LoadInst>(object))
+    object = getUnderlyingObject(load->getPointerOperand(), 0);
+  return isa<AllocaInst>(object) || isa<PHINode>(object) || isa<SelectInst>(object);
+}
+
 // Puts every access to shared memory into one access group. Private variables stay out: all
 // iterations use the same stack slot, so there the order matters.
 MDNode* mark_parallel(Function& entry) {
@@ -23,11 +31,8 @@ MDNode* mark_parallel(Function& entry) {
   for (BasicBlock& block : entry)
     for (Instruction& instruction : block) {
       if (!instruction.mayReadOrWriteMemory()) continue;
-      Value* pointer = getLoadStorePointerOperand(&instruction);
-      if (!pointer || isa<AllocaInst>(getUnderlyingObject(pointer, 0))) continue;
-      if (isa<PHINode>(getUnderlyingObject(pointer, 0)) ||
-          isa<SelectInst>(getUnderlyingObject(pointer, 0)))
-        continue;
+      const Value* pointer = getLoadStorePointerOperand(&instruction);
+      if (!pointer || may_be_private(pointer)) continue;
       instruction.setMetadata(LLVMContext::MD_access_group, group);
     }
   return group;

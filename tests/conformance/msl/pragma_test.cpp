@@ -52,7 +52,7 @@ TEST(Pragma, EndsWithItsBlock) {
 }
 
 TEST(Pragma, MathMode) {
-  // Reassociation makes one multiplication of (x / 3) * 3; in safe mode both are done.
+  // Reassociation would give 1; in safe mode the sum is rounded first.
   const std::string text =
       "float f(float a, float b) { return (a + b) - a; }\nkernel void k(device float* out "
       "[[buffer(0)]], const device float* x [[buffer(1)]]) { out[0] = f(x[0], x[1]); }\n";

@@ -70,6 +70,18 @@ KernelTable& table() {
        " threadgroup_barrier(mem_flags::mem_threadgroup);"
        " threadgroup uint* p = i & 1 ? a : b; out[i] = p[63 - i]; }",
        64, [](size_t i) { return (i & 1 ? 63.0 : 163.0) - double(i); }},
+      {"threadgroup_pointer_in_a_loop",
+       "kernel void threadgroup_pointer_in_a_loop(" ARGS
+       ") { threadgroup uint a[64], b[64]; a[i] = i; b[i] = 100 + i;"
+       " threadgroup_barrier(mem_flags::mem_threadgroup); threadgroup uint* p = a; threadgroup "
+       "uint* q = b; uint s = 0; for (uint k = 0; k < u[i]; ++k) { s += p[63 - i]; auto t = p; p = "
+       "q; q = t; } threadgroup_barrier(mem_flags::mem_threadgroup); out[i] = s + p[i]; }",
+       64,
+       [](size_t i) {
+         const uint32_t n = uint_input(i);
+         return (n + 1) / 2 * (63.0 - double(i)) + n / 2 * (163.0 - double(i)) +
+                (n % 2 ? 100.0 : 0.0) + double(i);
+       }},
       {"private_pointer",
        "kernel void private_pointer(" ARGS
        ") { uint a[4] = {i, i + 1, i + 2, i + 3}, b[4] = {9, 8, 7, u[i]};"
