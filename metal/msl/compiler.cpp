@@ -151,6 +151,10 @@ class CompilerImpl : public Compiler {
                                                 const CompileOptions& options) const override {
     return index_entry_points(source, options);
   }
+  Result<std::vector<Kernel>> kernels(std::string_view source,
+                                      const CompileOptions& options) const override {
+    return reflect_kernels(source, options);
+  }
   std::string version() const override { return code_version(); }
 };
 

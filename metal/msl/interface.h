@@ -185,6 +185,10 @@ class Compiler {
   // Names of the kernels in a source, from its tokens alone: nothing is parsed or checked.
   virtual Result<std::vector<std::string>> entry_points(std::string_view source,
                                                         const CompileOptions& options) const = 0;
+  // All kernels of a source with their arguments. Bodies of templates are not looked at, and no
+  // code is made: what only code tells, such as tiers and unused arguments, keeps its default.
+  virtual Result<std::vector<Kernel>> kernels(std::string_view source,
+                                              const CompileOptions& options) const = 0;
   // Changes whenever generated code may change; part of every cache key.
   virtual std::string version() const = 0;
 };
