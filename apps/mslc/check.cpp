@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "apps/mslc/options.h"
@@ -28,9 +29,12 @@ class Checker {
       : options_(options), compiler_(compiler), constants_(constants) {}
 
   int run() {
+    missing_.insert(options_.entries.begin(), options_.entries.end());
     for (const std::string& path : options_.files) check_file(path);
+    for (const std::string& name : missing_)
+      std::printf("no kernel named '%s' in %zu files\n", name.c_str(), options_.files.size());
     std::printf("%zu of %zu entry points compiled\n", compiled_.load(), total_.load());
-    return compiled_ == total_ && files_failed_ == 0 ? 0 : 1;
+    return compiled_ == total_ && files_failed_ == 0 && missing_.empty() ? 0 : 1;
   }
 
  private:
@@ -38,6 +42,18 @@ class Checker {
     std::lock_guard lock(mutex_);
     std::printf("%s: %s: %s\n", path.c_str(), entry.c_str(),
                 first_diagnostic(error.message()).c_str());
+  }
+
+  // Those of a file's kernels that are asked for.
+  std::vector<std::string> wanted(const std::vector<std::string>& names) {
+    if (options_.entries.empty()) return names;
+    std::vector<std::string> result;
+    for (const std::string& name : names) {
+      if (!std::count(options_.entries.begin(), options_.entries.end(), name)) continue;
+      missing_.erase(name);
+      result.push_back(name);
+    }
+    return result;
   }
 
   void check_file(const std::string& path) {
@@ -50,10 +66,11 @@ class Checker {
     msl::CompileOptions compile = options_for(options_, path);
     auto library = compiler_.create_library(*source, compile);
     if (!library) {
-      auto names = compiler_.entry_points(*source, compile);
-      total_ += names ? names->size() : 0;
+      auto found = compiler_.entry_points(*source, compile);
+      size_t count = found ? wanted(*found).size() : 0;
+      total_ += count;
       ++files_failed_;
-      fail(path, names ? str("all ", names->size(), " entry points") : "file", library.error());
+      fail(path, found ? str("all ", count, " entry points") : "file", library.error());
       return;
     }
     auto constants = resolve_constants(constants_, (*library)->info());
@@ -63,9 +80,8 @@ class Checker {
     }
     std::vector<std::string> names;
     for (const msl::FunctionInfo& function : (*library)->info().functions)
-      if (options_.entries.empty() ||
-          std::count(options_.entries.begin(), options_.entries.end(), function.name))
-        names.push_back(function.name);
+      names.push_back(function.name);
+    names = wanted(names);
     total_ += names.size();
     compile_all(path, **library, names, *constants);
   }
@@ -113,6 +129,7 @@ class Checker {
   const msl::Compiler& compiler_;
   const std::vector<ConstantText>& constants_;
   std::atomic<size_t> total_ = 0, compiled_ = 0, files_failed_ = 0;
+  std::set<std::string> missing_;  // asked for, not found yet
   std::mutex mutex_;
 };
 

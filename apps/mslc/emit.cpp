@@ -1,4 +1,5 @@
 // --emit, --explain and --list.
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -34,12 +35,14 @@ const char* access_name(const msl::ArgumentInfo& argument) {
   return argument.access == msl::Access::kReadOnly ? "read" : "read-write";
 }
 
-void print_kernel(const msl::Kernel& kernel) {
-  std::printf("%s  tier %d, shape %s, threadgroup memory %llu, max threads %u", kernel.name.c_str(),
-              int(kernel.tier), to_string(kernel.shape).c_str(),
-              static_cast<unsigned long long>(kernel.static_threadgroup_bytes),
-              kernel.max_total_threads);
-  if (kernel.tier == msl::Tier::kRegions || kernel.tier == msl::Tier::kMaskedRegions)
+// What is known without code, and what only code tells.
+void print_kernel(const msl::Kernel& kernel, bool built) {
+  std::printf("%s  max threads %u", kernel.name.c_str(), kernel.max_total_threads);
+  if (built)
+    std::printf(", tier %d, shape %s, threadgroup memory %llu", int(kernel.tier),
+                to_string(kernel.shape).c_str(),
+                static_cast<unsigned long long>(kernel.static_threadgroup_bytes));
+  if (built && (kernel.tier == msl::Tier::kRegions || kernel.tier == msl::Tier::kMaskedRegions))
     std::printf(", context %llu + %llu for each simdgroup",
                 static_cast<unsigned long long>(kernel.context_bytes),
                 static_cast<unsigned long long>(kernel.context_bytes_per_simdgroup));
@@ -51,7 +54,7 @@ void print_kernel(const msl::Kernel& kernel) {
                 argument.active ? "" : " (unused)");
 }
 
-nlohmann::json to_json(const msl::Kernel& kernel) {
+nlohmann::json to_json(const msl::Kernel& kernel, bool built) {
   nlohmann::json arguments = nlohmann::json::array();
   for (const msl::ArgumentInfo& argument : kernel.arguments) {
     nlohmann::json members = nlohmann::json::array();
@@ -70,15 +73,42 @@ nlohmann::json to_json(const msl::Kernel& kernel) {
                          {"type", argument.type},
                          {"members", members}});
   }
-  return {{"name", kernel.name},
-          {"tier", int(kernel.tier)},
-          {"shape", to_string(kernel.shape)},
-          {"context", kernel.context_bytes},
-          {"context_per_simdgroup", kernel.context_bytes_per_simdgroup},
-          {"threadgroup_memory", kernel.static_threadgroup_bytes},
-          {"max_threads", kernel.max_total_threads},
-          {"frame", kernel.frame_bytes},
-          {"arguments", arguments}};
+  nlohmann::json result = {
+      {"name", kernel.name}, {"max_threads", kernel.max_total_threads}, {"arguments", arguments}};
+  if (!built) return result;
+  result["tier"] = int(kernel.tier);
+  result["shape"] = to_string(kernel.shape);
+  result["context"] = kernel.context_bytes;
+  result["context_per_simdgroup"] = kernel.context_bytes_per_simdgroup;
+  result["threadgroup_memory"] = kernel.static_threadgroup_bytes;
+  result["frame"] = kernel.frame_bytes;
+  return result;
+}
+
+Result<std::vector<msl::Kernel>> built_kernels(const Options& options,
+                                               const msl::Compiler& compiler,
+                                               const std::string& path,
+                                               const std::vector<ConstantText>& constants) {
+  MLXN_ASSIGN(msl::Image image, compile(options, compiler, path, constants, msl::Emit::kCode));
+  return std::move(image.kernels);
+}
+
+// The kernels of a file that are asked for, as its declarations show them.
+Result<std::vector<msl::Kernel>> declared_kernels(const Options& options,
+                                                  const msl::Compiler& compiler,
+                                                  const std::string& path) {
+  MLXN_ASSIGN(std::string source, read_file(path));
+  MLXN_ASSIGN(auto kernels, compiler.kernels(source, options_for(options, path)));
+  if (options.entries.empty()) return kernels;
+  std::vector<msl::Kernel> wanted;
+  for (const std::string& name : options.entries) {
+    auto found = std::find_if(kernels.begin(), kernels.end(),
+                              [&](const msl::Kernel& kernel) { return kernel.name == name; });
+    if (found == kernels.end())
+      return Error(ErrorCode::kFunctionNotFound, str("no kernel named '", name, "'"));
+    wanted.push_back(*found);
+  }
+  return wanted;
 }
 
 // Writes what the compiler makes of one file to the output.
@@ -115,20 +145,22 @@ int run_explain(const Options& options, const msl::Compiler& compiler,
   return write_compiled(options, compiler, constants, msl::Emit::kExplanation);
 }
 
-int run_list(const Options& options, const msl::Compiler& compiler) {
+int run_list(const Options& options, const msl::Compiler& compiler,
+             const std::vector<ConstantText>& constants) {
   int status = 0;
   nlohmann::json all = nlohmann::json::array();
   for (const std::string& path : options.files) {
-    auto image = compile(options, compiler, path, {}, msl::Emit::kCode);
-    if (!image) {
-      status = complain(path, image.error());
+    auto kernels = options.build ? built_kernels(options, compiler, path, constants)
+                                 : declared_kernels(options, compiler, path);
+    if (!kernels) {
+      status = complain(path, kernels.error());
       continue;
     }
-    for (const msl::Kernel& kernel : image->kernels) {
+    for (const msl::Kernel& kernel : *kernels) {
       if (options.json)
-        all.push_back(to_json(kernel));
+        all.push_back(to_json(kernel, options.build));
       else
-        print_kernel(kernel);
+        print_kernel(kernel, options.build);
     }
   }
   if (options.json) std::printf("%s\n", all.dump(2).c_str());

@@ -80,6 +80,8 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_flag("--check", options.check,
                "build every entry point and print 'N of M entry points compiled'");
   app.add_flag("--list", options.list, "list entry points with their arguments");
+  app.add_flag("--build", options.build,
+               "with --list: compile, and show tiers, memory and unused arguments too");
   app.add_flag("--json", options.json, "machine-readable --list");
   app.add_option("--emit", options.emit,
                  "what to write: lowered (IR before optimisation), ir, asm, obj or ptx")
@@ -156,6 +158,14 @@ Status finish(Arguments& arguments, std::vector<ConstantText>& constants) {
   return {};
 }
 
+int run_mode(const Options& options, const msl::Compiler& compiler,
+             const std::vector<ConstantText>& constants) {
+  if (options.explain) return run_explain(options, compiler, constants);
+  if (options.check) return run_check(options, compiler, constants);
+  if (!options.emit.empty()) return run_emit(options, compiler, constants);
+  return run_list(options, compiler, constants);
+}
+
 int run(int argc, char** argv) {
   CLI::App app{
       "mslc: compiles Metal Shading Language kernels for CPUs and NVIDIA GPUs.\n\n"
@@ -176,11 +186,10 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "mslc: %s\n", compiler.error().message().c_str());
     return 2;
   }
-  const Options& options = arguments.options;
-  if (options.explain) return run_explain(options, **compiler, constants);
-  if (options.check) return run_check(options, **compiler, constants);
-  if (!options.emit.empty()) return run_emit(options, **compiler, constants);
-  return run_list(options, **compiler);
+  int status = run_mode(arguments.options, **compiler, constants);
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+  std::fprintf(stderr, "mslc: cannot write to standard output\n");
+  return 1;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct Options {
   bool check = false;
   bool list = false;
   bool explain = false;
+  bool build = false;  // --list: compile, to show what the code needs
   bool json = false;
   std::string libdevice;  // ptx: path of libdevice bitcode, or empty
   int tier = -1;          // the lowest to use; -1: the compiler chooses
@@ -49,7 +50,8 @@ Result<std::vector<msl::ConstantValue>> resolve_constants(const std::vector<Cons
 // The modes of the tool; each returns the exit status.
 int run_check(const Options& options, const msl::Compiler& compiler,
               const std::vector<ConstantText>& constants);
-int run_list(const Options& options, const msl::Compiler& compiler);
+int run_list(const Options& options, const msl::Compiler& compiler,
+             const std::vector<ConstantText>& constants);
 int run_emit(const Options& options, const msl::Compiler& compiler,
              const std::vector<ConstantText>& constants);
 int run_explain(const Options& options, const msl::Compiler& compiler,

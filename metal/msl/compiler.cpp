@@ -166,6 +166,10 @@ class CompilerImpl : public Compiler {
                                   const PreprocessRequest& request) const override {
     return msl::preprocess(source, options, request);
   }
+  Result<std::vector<Kernel>> kernels(std::string_view source,
+                                      const CompileOptions& options) const override {
+    return reflect_kernels(source, options);
+  }
   std::string version() const override { return code_version(); }
 };
 

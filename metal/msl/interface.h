@@ -211,6 +211,10 @@ class Compiler {
   // create_library, includes may lead to any file. Relative names are looked for in include_dirs.
   virtual Result<Preprocessed> preprocess(std::string_view source, const CompileOptions& options,
                                           const PreprocessRequest& request) const = 0;
+  // All kernels of a source with their arguments. Bodies of templates are not looked at, and no
+  // code is made: what only code tells, such as tiers and unused arguments, keeps its default.
+  virtual Result<std::vector<Kernel>> kernels(std::string_view source,
+                                              const CompileOptions& options) const = 0;
   // Changes whenever generated code may change; part of every cache key.
   virtual std::string version() const = 0;
 };

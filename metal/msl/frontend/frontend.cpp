@@ -37,6 +37,7 @@ using clang::Token;
 struct Job {
   bool analysis = false;
   bool index_only = false;  // stop after the token scan
+  bool reflection = false;  // an analysis of all kernels' declarations; stop there
   bool choosing = false;    // parse only to find out which overloads calls mean
   bool chosen = false;      // `choices` are right
   FrontendRequest request;
@@ -84,7 +85,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     if (job_.index_only || job_.needs_choices) return;
     parser.Initialize();
     parse(parser, compiler.getASTConsumer());
-    compiler.getASTConsumer().HandleTranslationUnit(sema.getASTContext());
+    if (!job_.reflection) compiler.getASTConsumer().HandleTranslationUnit(sema.getASTContext());
   }
 
  private:
@@ -145,9 +146,10 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
   void choose_entries(const ScanResult& scanned) {
     job_.all_entries = scanned.entry_points;
     if (job_.analysis) {
-      std::set<std::string> templates;
+      std::set<std::string> seen;
       for (const EntryPoint& entry : scanned.entry_points) {
-        if (templates.insert(entry.base_name).second) entries_.push_back(entry);
+        const std::string& one = job_.reflection ? entry.name : entry.base_name;
+        if (seen.insert(one).second) entries_.push_back(entry);
       }
       return;
     }
@@ -179,6 +181,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
         std::vector<Token> generated = stage == 0 ? function_pointers(parser.getPreprocessor())
                                                   : entry_functions(parser.getPreprocessor());
         if (stage == 0) generated.push_back(marks_[0]);  // come back for the second step
+        if (stage == 1 && job_.reflection) return;
         push(parser.getPreprocessor(), generated);
         ++stage;
       }
@@ -253,7 +256,11 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       std::string pointer = str(scope, "__msl_fn_", i), parameters = str("__msl_parameters_", i);
       auto reflected =
           reflect(getCompilerInstance().getASTContext(), *function, entries_[i].name, parameters);
-      if (!reflected || job_.analysis) continue;
+      if (!reflected) continue;
+      if (job_.analysis) {
+        job_.kernels.push_back(std::move(reflected->kernel));
+        continue;
+      }
       std::string symbol = str("__msl_entry_", i);
       code +=
           str("using ", parameters, " = __msl_parameters<decltype(", pointer, ")>;\n",
@@ -472,6 +479,15 @@ Result<std::vector<std::string>> index_entry_points(std::string_view source,
   for (const EntryPoint& entry : job.all_entries) names.push_back(entry.name);
   if (!status && names.empty()) return std::move(status).error();
   return names;
+}
+
+Result<std::vector<Kernel>> reflect_kernels(std::string_view source,
+                                            const CompileOptions& options) {
+  Job job;
+  job.analysis = job.reflection = true;
+  llvm::LLVMContext context;
+  MLXN_TRY(run_frontend(source, options, job, context, nullptr));
+  return std::move(job.kernels);
 }
 
 Result<FrontendModule> generate(std::string_view source, const CompileOptions& options,

@@ -21,6 +21,9 @@ Result<LibraryInfo> analyse(std::string_view source, const CompileOptions& optio
 Result<std::vector<std::string>> index_entry_points(std::string_view source,
                                                     const CompileOptions& options);
 
+// All kernels with their arguments, from declarations alone.
+Result<std::vector<Kernel>> reflect_kernels(std::string_view source, const CompileOptions& options);
+
 struct FrontendRequest {
   std::vector<std::string> entry_points;  // host names
   std::map<std::string, std::string>

@@ -1,19 +1,9 @@
 #include "metal/msl/passes/prepare.h"
 
-#include <set>
-
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/IR/PassManager.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Transforms/IPO/AlwaysInliner.h"
-#include "llvm/Transforms/IPO/GlobalDCE.h"
-#include "llvm/Transforms/InstCombine/InstCombine.h"
-#include "llvm/Transforms/Scalar/SROA.h"
-#include "llvm/Transforms/Scalar/SimplifyCFG.h"
-#include "llvm/Transforms/Scalar/TailRecursionElimination.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::msl {
@@ -260,93 +250,6 @@ Status check_symbols(const Module& module, const std::vector<FunctionConstant>& 
     if (global.isDeclaration() && !global.use_empty())
       return Error(ErrorCode::kCompileFailed, describe_undefined(global, constants));
   return {};
-}
-
-namespace {
-
-// Lets every function but the entries be inlined and dropped.
-void make_inlinable(Module& module, const std::vector<Function*>& entries) {
-  for (Function& function : module) {
-    if (function.isDeclaration()) continue;
-    function.removeFnAttr(Attribute::NoInline);
-    function.removeFnAttr(Attribute::OptimizeNone);
-    function.removeFnAttr(Attribute::MustProgress);
-    if (is_contained(entries, &function)) continue;
-    function.setLinkage(GlobalValue::InternalLinkage);
-    function.setComdat(nullptr);
-    function.addFnAttr(Attribute::AlwaysInline);
-  }
-  for (GlobalVariable& global : module.globals())
-    if (!global.isDeclaration() && !global.hasAppendingLinkage()) {
-      global.setLinkage(GlobalValue::InternalLinkage);
-      global.setComdat(nullptr);
-    }
-}
-
-void run_passes(Module& module, ModulePassManager passes) {
-  PassBuilder builder;
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.registerCGSCCAnalyses(components);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  passes.run(module, modules);
-}
-
-// Makes calls through local function pointers direct, and tail calls of a function to itself loops.
-FunctionPassManager resolve_calls() {
-  FunctionPassManager passes;
-  passes.addPass(SROAPass(SROAOptions::ModifyCFG));
-  passes.addPass(InstCombinePass());
-  passes.addPass(SimplifyCFGPass());
-  passes.addPass(TailCallElimPass());
-  return passes;
-}
-
-// A call that inlining has left over, as an error; inline assembly is check_symbols' business.
-Status check_calls(const std::vector<Function*>& entries) {
-  for (const Function* entry : entries)
-    for (const BasicBlock& block : *entry)
-      for (const Instruction& instruction : block) {
-        const auto* call = dyn_cast<CallBase>(&instruction);
-        if (!call || call->isInlineAsm()) continue;
-        const Function* callee = call->getCalledFunction();
-        if (!callee)
-          return Error(ErrorCode::kCompileFailed,
-                       "calls through function pointers that differ at run time are not supported");
-        if (!callee->isDeclaration())
-          return Error(ErrorCode::kCompileFailed, str("recursive functions are not allowed: ",
-                                                      demangle(callee->getName().str())));
-      }
-  return {};
-}
-
-}  // namespace
-
-Status inline_all(Module& module, const std::vector<Kernel>& kernels) {
-  std::vector<Function*> entries;
-  for (const Kernel& kernel : kernels)
-    if (Function* entry = module.getFunction(kernel.symbol)) entries.push_back(entry);
-  make_inlinable(module, entries);
-  ModulePassManager first;
-  first.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
-  run_passes(module, std::move(first));
-  // Inlining may reveal what a pointer points to, and that more to inline.
-  constexpr int kRounds = 3;
-  for (int round = 0; round < kRounds && !check_calls(entries); ++round) {
-    ModulePassManager again;
-    again.addPass(createModuleToFunctionPassAdaptor(resolve_calls()));
-    again.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
-    run_passes(module, std::move(again));
-  }
-  ModulePassManager last;
-  last.addPass(GlobalDCEPass());
-  run_passes(module, std::move(last));
-  return check_calls(entries);
 }
 
 void number_sites(Module& module) {

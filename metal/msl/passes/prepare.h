@@ -28,7 +28,8 @@ void drop_initialisers(llvm::Module& module);
 Status check_symbols(const llvm::Module& module, const std::vector<FunctionConstant>& constants,
                      bool allow_unset);
 
-// Inlines everything into the entry functions. Fails on recursion.
+// Inlines everything into the entry functions, from the bottom up, but for long functions that only
+// compute numbers from numbers: these are called. Fails on recursion.
 Status inline_all(llvm::Module& module, const std::vector<Kernel>& kernels);
 
 // Gives each cross-lane call its own site number; must run before anything may duplicate a call.

@@ -13,6 +13,12 @@ double in(size_t i) {
   return uint_input(i);
 }
 
+// What branching_template computes.
+uint32_t branched(int n, uint32_t x) {
+  if (n < 2) return (x ^ (x >> 15)) * 0x2c1b3c6du + uint32_t(n);
+  return branched(n - 1, x * 3 + 1) ^ branched(n - 2, x + uint32_t(n));
+}
+
 KernelTable& table() {
   static KernelTable table(
       {
@@ -290,6 +296,23 @@ KernelTable& table() {
            64, [](size_t) { return 7; }},
           {"given_macro", "kernel void given_macro(" ARGS ") { out[i] = GIVEN; }", 64,
            [](size_t) { return 42; }},
+          {"branching_template",  // thousands of calls, none of which folds
+           "template <int N> uint branched(uint x) {\n"
+           "  if constexpr (N < 2) return (x ^ (x >> 15)) * 0x2c1b3c6du + N;\n"
+           "  else return branched<N - 1>(x * 3 + 1) ^ branched<N - 2>(x + N); }\n"
+           "kernel void branching_template(" ARGS ") { out[i] = branched<20>(u[i]); }",
+           64, [](size_t i) { return branched(20, uint_input(i)); }},
+          {"branching_template_between_lanes",
+           "kernel void branching_template_between_lanes(" ARGS ") {\n"
+           "  uint x = i % 3 == 0 ? branched<18>(i) : i;\n"
+           "  x = simd_xor(x); if (i & 1) x += branched<17>(x); out[i] = x; }",
+           64,
+           [](size_t i) {
+             uint32_t x = 0;
+             for (uint32_t k = uint32_t(i) & ~31u, n = 0; n < 32; ++n)
+               x ^= (k + n) % 3 == 0 ? branched(18, k + n) : k + n;
+             return double(i & 1 ? uint32_t(x + branched(17, x)) : x);
+           }},
           {"includes",
            "#include <metal_math>\n#include <metal_simdgroup>\n#include <metal_atomic>\nkernel "
            "void includes(" ARGS ") { out[i] = 5; }",
