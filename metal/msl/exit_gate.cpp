@@ -108,6 +108,10 @@ class GatedCompiler : public Compiler {
                                   const PreprocessRequest& request) const override {
     return pass([&] { return inner_->preprocess(source, options, request); });
   }
+  Result<std::vector<Kernel>> kernels(std::string_view source,
+                                      const CompileOptions& options) const override {
+    return pass([&] { return inner_->kernels(source, options); });
+  }
   std::string version() const override { return inner_->version(); }
 
  private:
