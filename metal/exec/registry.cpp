@@ -10,6 +10,7 @@ Result<std::unique_ptr<Executor>> create_cpu(const ExecutorOptions& options) {
   if (options.worker_count != 0) cpu_options.workers = options.worker_count;
   cpu_options.dispatch_sampling = options.dispatch_sampling;
   if (options.schedule_seed != 0) cpu_options.schedule_seed = options.schedule_seed;
+  if (options.watchdog_ms != 0) cpu_options.watchdog_ms = options.watchdog_ms;
   cpu_options.reverse_threads = options.reverse_threads;
   return cpu::create_executor(cpu_options);
 }

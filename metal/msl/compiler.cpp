@@ -10,12 +10,15 @@
 #include "metal/msl/codegen/codegen.h"
 #include "metal/msl/frontend/constant_values.h"
 #include "metal/msl/frontend/frontend.h"
+#include "metal/msl/frontend/preprocess.h"
 #include "metal/msl/interface.h"
 #include "metal/msl/kernel_abi.h"
 #include "metal/msl/module.h"
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/lower_ptx.h"
 #include "metal/msl/passes/prepare.h"
+#include "metal/msl/passes/private_memory.h"
+#include "metal/msl/passes/queries.h"
 #include "metal/msl/passes/tiles.h"
 #include "mlxn/base/strings.h"
 
@@ -28,14 +31,12 @@ void find_active_arguments(const llvm::Function& entry, Kernel& kernel) {
   std::set<std::pair<bool, uint64_t>> used;
   for (const llvm::BasicBlock& block : entry)
     for (const llvm::Instruction& instruction : block) {
-      const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-      if (!call || !call->getCalledFunction() || call->use_empty()) continue;
-      llvm::StringRef name = call->getCalledFunction()->getName();
-      bool threadgroup = name == "__msl_threadgroup_address";
-      if (!threadgroup && name != "__msl_buffer_address" && name != "__msl_constant_address")
-        continue;
-      if (const auto* index = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(0)))
-        used.insert({threadgroup, index->getZExtValue()});
+      std::optional<Query> query = query_of(instruction);
+      if (!query || instruction.use_empty()) continue;
+      bool threadgroup = query->name == "__msl_threadgroup_address";
+      if (threadgroup || query->name == "__msl_buffer_address" ||
+          query->name == "__msl_constant_address")
+        used.insert({threadgroup, query->index});
     }
   for (ArgumentInfo& argument : kernel.arguments)
     argument.active =
@@ -92,10 +93,13 @@ class LibraryImpl : public Library {
   Result<Image> lower(FrontendModule& frontend, const CompileRequest& request,
                       const Target& target) const {
     llvm::Module& module = *frontend.module;
+    std::string messages;
+    collect_messages(module.getContext(), messages);
     bool ptx = request.target.kind == Target::Kind::kPtx;
     MLXN_ASSIGN(auto machine, make_target_machine(target));
     module.setDataLayout(machine->createDataLayout());
     use_wide_vectors(module);
+    MLXN_TRY(name_queries(module));
     lower_annotations(module);
     drop_initialisers(module);
     define_semantics(module, /*relax_alignment=*/!ptx);
@@ -104,12 +108,16 @@ class LibraryImpl : public Library {
     describe_matrix_memory(module);
     simplify(module, *machine);
     MLXN_TRY(check_symbols(module, info_.constants, request.allow_unset_constants));
-    for (Kernel& kernel : frontend.kernels)
-      find_active_arguments(*module.getFunction(kernel.symbol), kernel);
+    MLXN_TRY(check_lane_operations(module));
+    for (Kernel& kernel : frontend.kernels) {
+      const llvm::Function& entry = *module.getFunction(kernel.symbol);
+      find_active_arguments(entry, kernel);
+      MLXN_TRY(check_private_memory(entry, kernel));
+    }
     std::string explanation;
     bool explains = request.emit == Emit::kExplanation;
     if (ptx) {
-      lower_to_ptx(module, frontend.kernels);
+      MLXN_TRY(lower_to_ptx(module, frontend.kernels));
       if (!request.libdevice.empty()) MLXN_TRY(link_libdevice(module, request.libdevice));
     } else {
       lower_to_cpu(module, frontend.kernels, request, *machine, explains ? &explanation : nullptr);
@@ -129,8 +137,9 @@ class LibraryImpl : public Library {
     if (request.emit != Emit::kLoweredIr) optimise(module, *machine);
     for (Kernel& kernel : frontend.kernels)
       if (kernel.tier == Tier::kCoroutine && !ptx)
-        read_frame_size(*module.getFunction(kernel.symbol), kernel);
+        MLXN_TRY(read_frame_size(*module.getFunction(kernel.symbol), kernel));
     MLXN_ASSIGN(image.code, emit(module, *machine, request.emit));
+    if (!messages.empty()) return Error(ErrorCode::kCompileFailed, messages);
     image.kernels = std::move(frontend.kernels);
     return image;
   }
@@ -154,6 +163,10 @@ class CompilerImpl : public Compiler {
   Result<std::vector<Kernel>> kernels(std::string_view source,
                                       const CompileOptions& options) const override {
     return reflect_kernels(source, options);
+  }
+  Result<Preprocessed> preprocess(std::string_view source, const CompileOptions& options,
+                                  const PreprocessRequest& request) const override {
+    return msl::preprocess(source, options, request);
   }
   std::string version() const override { return code_version(); }
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kImageMagic = 0x494e584d;    // "MXNI"
 constexpr uint32_t kLibraryMagic = 0x4c4e584d;  // "MXNL"
-constexpr uint32_t kFormatVersion = 4;
+constexpr uint32_t kFormatVersion = 5;
 
 // Appends little-endian values (the library supports little-endian hosts only).
 class Writer {
@@ -138,7 +138,7 @@ void visit(Archive& archive, FunctionInfo& f) {
 
 template <class Archive>
 void visit(Archive& archive, MemberInfo& m) {
-  fields(archive, m.name, m.offset, m.type, m.array_length);
+  fields(archive, m.name, m.offset, m.type, m.array_length, m.stride, m.id, m.id_stride);
 }
 
 template <class Archive>

@@ -66,7 +66,10 @@ struct MemberInfo {
   std::string name;
   uint64_t offset = 0;
   DataType type = 0;
-  uint32_t array_length = 0;  // 0 when not an array
+  uint32_t array_length = 0;  // 0 when not an array; that of all dimensions together
+  uint64_t stride = 0;        // size of an element; of the member when not an array
+  // The index in an argument buffer, of the first element; a struct's is that of its first member.
+  uint32_t id = 0, id_stride = 1;
 };
 
 struct ArgumentInfo {
@@ -176,6 +179,23 @@ class Library {
   virtual Result<Image> compile(const CompileRequest& request) const = 0;
 };
 
+// A file that a source includes, directly (depth 1) or through others. Built-in headers are no
+// files.
+struct IncludedFile {
+  std::string path;
+  uint32_t depth = 1;
+};
+
+struct Preprocessed {
+  std::string text;  // compiles on its own, to the same as the source it was made from
+  std::vector<IncludedFile> files;  // in the order they are entered; each once for each time
+};
+
+struct PreprocessRequest {
+  bool line_marks = true;  // #line directives, so that diagnostics still name the user's files
+  bool comments = false;   // keep them
+};
+
 class Compiler {
  public:
   virtual ~Compiler() = default;
@@ -189,6 +209,10 @@ class Compiler {
   // code is made: what only code tells, such as tiers and unused arguments, keeps its default.
   virtual Result<std::vector<Kernel>> kernels(std::string_view source,
                                               const CompileOptions& options) const = 0;
+  // Expands macros and includes, for tools on a developer's own machine: unlike those of
+  // create_library, includes may lead to any file. Relative names are looked for in include_dirs.
+  virtual Result<Preprocessed> preprocess(std::string_view source, const CompileOptions& options,
+                                          const PreprocessRequest& request) const = 0;
   // Changes whenever generated code may change; part of every cache key.
   virtual std::string version() const = 0;
 };

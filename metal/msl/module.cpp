@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <filesystem>
 #include <mutex>
 
 #include "metal/msl/code_version.h"  // made by the build
@@ -20,9 +22,11 @@ std::string own_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&code_version), &info) == 0 || !info.dli_fname)
     return {};
-  std::string path = info.dli_fname;
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string("./") : path.substr(0, slash + 1);
+  // A program that was found through PATH or a link is known here by that name alone.
+  std::error_code failed;
+  std::string path = std::filesystem::canonical(
+      std::strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe", failed);
+  return failed ? std::string() : path.substr(0, path.rfind('/') + 1);
 }
 
 Result<const Compiler*> load_module() {

@@ -2,6 +2,7 @@
 // addresses.
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "metal/rt/library.h"
 #include "metal/rt/reflection.h"
@@ -105,6 +106,33 @@ void* ArgumentEncoderObject::constant_data(NS::UInteger index) {
 
 namespace {
 
+constexpr size_t kMaxSlots = size_t{1} << 20;
+
+// Appends the slots of all members, `bytes` and `ids` further on than their own place says. Members
+// of a nested struct follow it; an array of structs repeats them. False when there are too many.
+bool add_slots(std::span<const msl::MemberInfo> members, uint64_t bytes, NS::UInteger ids,
+               std::vector<ArgumentSlot>& slots) {
+  while (!members.empty()) {
+    const msl::MemberInfo& member = members.front();
+    const auto type = static_cast<MTL::DataType>(member.type);
+    const auto inside = [&](auto& one) { return one.name.starts_with(member.name + "."); };
+    const auto end = std::find_if_not(members.begin() + 1, members.end(), inside);
+    const std::span<const msl::MemberInfo> nested(members.begin() + 1, end);
+    for (uint64_t i = 0; i < std::max(member.array_length, 1u); ++i) {
+      if (slots.size() >= kMaxSlots) return false;
+      if (type != MTL::DataTypeStruct) {
+        slots.push_back({ids + member.id + i, bytes + member.offset + i * member.stride, type});
+      } else if (nested.empty() ||
+                 !add_slots(nested, bytes + i * member.stride, ids + i * member.id_stride, slots)) {
+        break;
+      }
+    }
+    if (slots.size() >= kMaxSlots) return false;
+    members = members.subspan(1 + nested.size());
+  }
+  return true;
+}
+
 Result<Ref<ArgumentEncoderObject>> encoder_from(DeviceObject* device,
                                                 const msl::ArgumentInfo& argument) {
   if (argument.kind != msl::ArgumentKind::kBuffer || argument.members.empty()) {
@@ -115,13 +143,10 @@ Result<Ref<ArgumentEncoderObject>> encoder_from(DeviceObject* device,
   encoder->device = Ref(device);
   encoder->encodedLength = argument.data_size;
   encoder->alignment = std::max<uint64_t>(argument.alignment, 1);
-  NS::UInteger index = 0;
-  for (const msl::MemberInfo& member : argument.members) {
-    const auto type = static_cast<MTL::DataType>(member.type);
-    const uint64_t count = member.array_length ? member.array_length : 1;
-    for (uint64_t i = 0; i < count; ++i) {
-      encoder->slots.push_back({index++, member.offset + i * data_type_size(type), type});
-    }
+  if (!add_slots(argument.members, 0, 0, encoder->slots)) {
+    return Error(ErrorCode::kUnsupported,
+                 str("argument '", argument.name, "' at index ", argument.index, " has more than ",
+                     kMaxSlots, " members and elements"));
   }
   return encoder;
 }

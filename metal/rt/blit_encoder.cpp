@@ -9,7 +9,9 @@ namespace mlxn::rt {
 bool BlitEncoderObject::check_span(const char* call, const char* role, BufferObject* target,
                                    uint64_t offset, uint64_t size) {
   if (!check_object(call, target, role)) return false;
-  if (size == 0 || !span_fits(offset, size, target->length)) {
+  const bool inside = span_fits(offset, size, target->length);
+  if (inside && size == 0 && !validates()) return false;  // nothing to do
+  if (size == 0 || !inside) {
     violation(call, str(role, " range ", offset, " + ", size,
                         ", expected at least one byte within the length ", target->length));
     return false;
@@ -28,7 +30,8 @@ void BlitEncoderObject::copy(BufferObject* source, uint64_t source_offset,
   }
   const uint64_t from = source->offset + source_offset;
   const uint64_t to = destination->offset + destination_offset;
-  if (source->memory == destination->memory && std::max(from, to) - std::min(from, to) < size) {
+  if (validates() && source->memory == destination->memory &&
+      std::max(from, to) - std::min(from, to) < size) {
     return violation(kCall,
                      str("source range ", source_offset, " + ", size, " and destination range ",
                          destination_offset, " + ", size, " overlap"));
@@ -50,13 +53,15 @@ void BlitEncoderObject::resolve(SampleBufferObject* samples, NS::Range range,
                                 BufferObject* destination, uint64_t destination_offset) {
   constexpr const char* kCall = "resolveCounters";
   if (!can_encode(kCall) || !check_object(kCall, samples, "counter sample buffer")) return;
-  if (range.length == 0 || !span_fits(range.location, range.length, samples->sampleCount)) {
+  const bool inside = span_fits(range.location, range.length, samples->sampleCount);
+  if (inside && range.length == 0 && !validates()) return;
+  if (range.length == 0 || !inside) {
     return violation(kCall,
                      str("sample range ", range.location, " + ", range.length,
                          ", expected at least one within the ", samples->sampleCount, " samples"));
   }
   constexpr uint64_t kSample = sizeof(uint64_t);
-  if (destination_offset % kSample != 0) {
+  if (validates() && destination_offset % kSample != 0) {
     return violation(kCall, str("destination offset ", destination_offset,
                                 ", expected a multiple of ", kSample));
   }
@@ -91,7 +96,7 @@ void BlitCommandEncoder::fillBuffer(const Buffer* buffer, NS::Range range, uint8
 void BlitCommandEncoder::synchronizeResource(const Resource* resource) {
   auto* self = impl(this);
   if (self && self->can_encode("synchronizeResource")) {
-    self->check_object("synchronizeResource", impl(resource), "resource");
+    self->check_declared("synchronizeResource", impl(resource), "resource");
   }
 }
 

@@ -43,9 +43,16 @@ Digest to_digest(XXH128_hash_t hash) {
   return {hash.high64, hash.low64};
 }
 
+// Whether others cannot write what this describes; root may.
+bool is_trusted(const struct stat& status) {
+  return (status.st_uid == geteuid() || status.st_uid == 0) && (status.st_mode & 022) == 0;
+}
+
 class File {
  public:
-  File(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  // A file in a folder, never what a link there points to, and without waiting for another process.
+  File(int folder, const std::string& name, int flags)
+      : fd_(openat(folder, name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)) {}
   ~File() {
     if (fd_ >= 0) close(fd_);
   }
@@ -119,39 +126,40 @@ Digest digest_of(std::string_view text, uint64_t seed) {
 CacheStore::CacheStore(std::string folder, uint64_t max_bytes)
     : folder_(std::move(folder)), max_bytes_(max_bytes) {}
 
-std::string CacheStore::path_of(const Digest& digest) const {
-  return str(folder_, "/", digest.to_hex(), kSuffix);
+std::string CacheStore::name_of(const Digest& digest) {
+  return str(digest.to_hex(), kSuffix);
 }
 
+// Code is taken only from files that this user or root alone can write, in a folder of that kind.
 std::optional<std::vector<uint8_t>> CacheStore::read(const Digest& digest, std::string_view key) {
-  if (folder_.empty()) return std::nullopt;
-  const std::string path = path_of(digest);
-  File file(path, O_RDONLY);
+  const Folder folder = open_folder(false);
+  auto data = folder.is_open() ? read_file(folder, name_of(digest), key) : std::nullopt;
+  ++(data ? counters_.hits : counters_.misses);
+  return data;
+}
+
+std::optional<std::vector<uint8_t>> CacheStore::read_file(const Folder& folder,
+                                                          const std::string& name,
+                                                          std::string_view key) {
+  File file(folder.descriptor(), name, O_RDONLY);
   struct stat status{};
-  // Code is taken only from files that this user or root wrote.
   if (!file.is_open() || fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      (status.st_uid != geteuid() && status.st_uid != 0)) {
-    ++counters_.misses;
+      !is_trusted(status)) {
     return std::nullopt;
   }
   Header header;
   auto body = read_body(file, static_cast<uint64_t>(status.st_size), header);
   if (!body) {
-    ++counters_.misses;
     ++counters_.failures;
-    unlink(path.c_str());
-    log(LogLevel::kInfo, str("removed the damaged cache entry ", path));
+    unlinkat(folder.descriptor(), name.c_str(), 0);
+    log(LogLevel::kInfo, str("removed the damaged cache entry ", name, " in ", folder_));
     return std::nullopt;
   }
   const std::string_view stored(reinterpret_cast<const char*>(body->data()), header.key_bytes);
-  if (stored != key) {  // another key with the same hash
-    ++counters_.misses;
-    return std::nullopt;
-  }
+  if (stored != key) return std::nullopt;  // another key with the same hash
   body->erase(body->begin(), body->begin() + static_cast<std::ptrdiff_t>(header.key_bytes));
   if (std::time(nullptr) - status.st_mtime > kTouchAfterSeconds)
     futimens(file.descriptor(), nullptr);
-  ++counters_.hits;
   return body;
 }
 
@@ -159,7 +167,8 @@ void CacheStore::write(const Digest& digest, std::string_view key,
                        const std::vector<uint8_t>& data) {
   const uint64_t total = sizeof(Header) + key.size() + data.size();
   if (folder_.empty() || total > std::min(max_bytes_, kMaxEntryBytes)) return;
-  if (!prepare_folder() || !write_file(path_of(digest), key, data)) {
+  const Folder folder = open_folder(true);
+  if (!folder.is_open() || !write_file(folder, name_of(digest), key, data)) {
     ++counters_.failures;
     return;
   }
@@ -169,30 +178,44 @@ void CacheStore::write(const Digest& digest, std::string_view key,
 
 void CacheStore::remove(const Digest& digest) {
   ++counters_.failures;
-  if (!folder_.empty()) unlink(path_of(digest).c_str());
+  const Folder folder = open_folder(false);
+  if (folder.is_open()) unlinkat(folder.descriptor(), name_of(digest).c_str(), 0);
 }
 
-bool CacheStore::prepare_folder() {
-  if (folder_ready_) return true;
-  std::error_code error;
-  fs::create_directories(folder_, error);
+CacheStore::Folder::~Folder() {
+  if (fd_ >= 0) close(fd_);
+}
+
+CacheStore::Folder CacheStore::open_folder(bool make) {
+  if (folder_.empty()) return Folder();
+  if (make) make_folder();
+  struct stat link{};
+  Folder folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status{};
-  if (stat(folder_.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
-    complain(str("cannot make the folder: ", error ? error.message() : std::strerror(errno)));
-    return false;
+  if (!folder.is_open() || fstat(folder.descriptor(), &status) != 0 ||
+      lstat(folder_.c_str(), &link) != 0) {
+    if (make) complain(str("cannot open the folder: ", std::strerror(errno)));
+    return Folder();
   }
-  if ((status.st_uid != geteuid() && status.st_uid != 0) || (status.st_mode & 022) != 0) {
-    complain("the folder can be written by other users");
-    return false;
-  }
-  folder_ready_ = true;
-  return true;
+  const bool own_link = link.st_uid == geteuid() || link.st_uid == 0;
+  if (is_trusted(status) && own_link) return folder;
+  complain(str("the folder can be written by other users (owner ", status.st_uid, ", mode ",
+               std::oct, status.st_mode & 07777, "), expected its owner ", std::dec, geteuid(),
+               " alone"));
+  return Folder();
 }
 
-bool CacheStore::write_file(const std::string& path, std::string_view key,
+// For its owner alone, whatever the process's mask for new files says.
+void CacheStore::make_folder() {
+  std::error_code error;
+  fs::create_directories(fs::path(folder_).parent_path(), error);
+  if (mkdir(folder_.c_str(), 0700) == 0) chmod(folder_.c_str(), 0700);
+}
+
+bool CacheStore::write_file(const Folder& folder, const std::string& name, std::string_view key,
                             const std::vector<uint8_t>& data) {
   static std::atomic<uint64_t> next{0};
-  const std::string temporary = str(folder_, "/", kTemporaryPrefix, getpid(), "-", next++);
+  const std::string temporary = str(kTemporaryPrefix, getpid(), "-", next++);
   Header header;
   header.key_bytes = key.size();
   header.data_bytes = data.size();
@@ -202,19 +225,20 @@ bool CacheStore::write_file(const std::string& path, std::string_view key,
   XXH3_128bits_update(&state, data.data(), data.size());
   header.checksum = to_digest(XXH3_128bits_digest(&state));
 
-  File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+  unlinkat(folder.descriptor(), temporary.c_str(), 0);  // of a process that had the same number
+  File file(folder.descriptor(), temporary, O_WRONLY | O_CREAT | O_EXCL);
   if (!file.is_open()) {
     complain(std::strerror(errno));
-    folder_ready_ = false;  // it may have been deleted: make it again next time
     return false;
   }
-  const bool written = file.write_all(&header, sizeof(header)) &&
-                       file.write_all(key.data(), key.size()) &&
-                       file.write_all(data.data(), data.size()) && file.finish() &&
-                       rename(temporary.c_str(), path.c_str()) == 0;
+  fchmod(file.descriptor(), 0600);
+  const bool written =
+      file.write_all(&header, sizeof(header)) && file.write_all(key.data(), key.size()) &&
+      file.write_all(data.data(), data.size()) && file.finish() &&
+      renameat(folder.descriptor(), temporary.c_str(), folder.descriptor(), name.c_str()) == 0;
   if (!written) {
     complain(std::strerror(errno));
-    unlink(temporary.c_str());
+    unlinkat(folder.descriptor(), temporary.c_str(), 0);
   }
   return written;
 }
@@ -247,7 +271,7 @@ void CacheStore::evict() {
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename();
     struct stat status{};
-    if (stat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     if (name.starts_with(kTemporaryPrefix)) {
       if (now - status.st_mtime > kAbandonedAfterSeconds) unlink(it->path().c_str());
     } else if (name.ends_with(kSuffix)) {

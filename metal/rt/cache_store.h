@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace mlxn::rt {
@@ -46,9 +47,28 @@ class CacheStore {
   uint64_t max_bytes() const { return max_bytes_; }
 
  private:
-  std::string path_of(const Digest& digest) const;
-  bool prepare_folder();
-  bool write_file(const std::string& path, std::string_view key, const std::vector<uint8_t>& data);
+  // The folder, open, so that all of an operation happens in the one that was checked.
+  class Folder {
+   public:
+    explicit Folder(int fd = -1) : fd_(fd) {}
+    ~Folder();
+    Folder(Folder&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Folder& operator=(Folder&&) = delete;
+    bool is_open() const { return fd_ >= 0; }
+    int descriptor() const { return fd_; }
+
+   private:
+    int fd_;
+  };
+
+  static std::string name_of(const Digest& digest);
+  // Not open when it is not there or others can write it.
+  Folder open_folder(bool make);
+  void make_folder();
+  std::optional<std::vector<uint8_t>> read_file(const Folder& folder, const std::string& name,
+                                                std::string_view key);
+  bool write_file(const Folder& folder, const std::string& name, std::string_view key,
+                  const std::vector<uint8_t>& data);
   void account(uint64_t written);
   void evict();
   void complain(const std::string& what);
@@ -57,7 +77,6 @@ class CacheStore {
   const uint64_t max_bytes_;
   Counters counters_;
   std::atomic<bool> complained_{false};
-  std::atomic<bool> folder_ready_{false};
   std::mutex size_mutex_;
   uint64_t size_estimate_ = 0;  // what the last look at the folder found, plus own writes
   uint64_t written_since_look_ = 0;

@@ -6,10 +6,10 @@
 #include <optional>
 #include <unordered_map>
 
-#include "metal/rt/byte_codec.h"
 #include "metal/rt/capture_file.h"
 #include "metal/rt/library.h"
 #include "metal/rt/work.h"
+#include "mlxn/base/byte_codec.h"
 
 namespace mlxn::rt {
 
@@ -50,7 +50,7 @@ class Capture {
   // The number of a memory in the file; stores its contents where the file does not know them.
   Result<uint64_t> memory_number(const Memory* memory, bool writes);
   Result<uint64_t> pipeline_number(const Pipeline* pipeline);
-  Result<uint64_t> library_number(const std::shared_ptr<const LibraryText>& library);
+  Result<uint64_t> library_number(const std::shared_ptr<const LibraryUnit>& library);
   void note_results();
   Status write_final(uint64_t number, const Seen& seen);
   void fail(Error error);

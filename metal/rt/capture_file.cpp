@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "metal/rt/byte_codec.h"
+#include "mlxn/base/byte_codec.h"
 #include "mlxn/base/strings.h"
 
 #define XXH_INLINE_ALL

@@ -114,11 +114,11 @@ Result<uint64_t> Capture::memory_number(const Memory* memory, bool writes) {
   return number;
 }
 
-Result<uint64_t> Capture::library_number(const std::shared_ptr<const LibraryText>& library) {
+Result<uint64_t> Capture::library_number(const std::shared_ptr<const LibraryUnit>& library) {
   auto [entry, is_new] = library_numbers_.emplace(library.get(), library_numbers_.size());
   if (!is_new) return entry->second;
   kept_.push_back(library);
-  const std::vector<uint8_t> bytes = serialize(*library);
+  const std::vector<uint8_t> bytes = library->serialize();
   MLXN_TRY(file_->write(Chunk::kLibrary, {}, std::as_bytes(std::span(bytes))));
   return entry->second;
 }

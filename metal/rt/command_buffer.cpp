@@ -20,6 +20,8 @@ MTL::CommandBufferError error_code(ErrorCode code) {
   switch (code) {
     case ErrorCode::kOutOfMemory: return MTL::CommandBufferErrorOutOfMemory;
     case ErrorCode::kDeviceLost: return MTL::CommandBufferErrorDeviceRemoved;
+    case ErrorCode::kPageFault: return MTL::CommandBufferErrorPageFault;
+    case ErrorCode::kTimeout: return MTL::CommandBufferErrorTimeout;
     case ErrorCode::kInvalidArgument:
     case ErrorCode::kOutOfRange:
     case ErrorCode::kInvalidState: return MTL::CommandBufferErrorInvalidResource;
@@ -55,6 +57,10 @@ void CommandBufferObject::violation(std::string_view call, std::string_view text
   const std::string message = report(call, text);
   std::lock_guard lock(mutex_);
   if (!violation_ && !is_final(status_)) violation_ = Error(ErrorCode::kInvalidState, message);
+}
+
+void CommandBufferObject::misuse(std::string_view call, std::string_view text) {
+  if (device().validates()) violation(call, text);
 }
 
 std::optional<Error> CommandBufferObject::first_violation() const {
@@ -133,7 +139,7 @@ void CommandBufferObject::add_handler(const char* call,
 
 void CommandBufferObject::enqueue() {
   if (current_status() != MTL::CommandBufferStatusNotEnqueued) {
-    return violation("MTL::CommandBuffer::enqueue", str(title(), " is already enqueued"));
+    return misuse("MTL::CommandBuffer::enqueue", str(title(), " is already enqueued"));
   }
   set_status(MTL::CommandBufferStatusEnqueued);
   commandQueue->enqueue(this);
@@ -195,7 +201,9 @@ void CommandBufferObject::run_handlers(std::vector<MTL::HandlerFunction>& handle
 }
 
 std::optional<Error> CommandBufferObject::run_work(Work& work) {
-  if (const std::string gone = work.released(); !gone.empty()) {
+  // The memory and code behind such an object are kept, so that running is safe.
+  const std::string gone = device().validates() ? work.released() : "";
+  if (!gone.empty()) {
     Error error(ErrorCode::kInvalidState, str(gone, " was released before the ", title(), " ran"));
     report("MTL::CommandBuffer", error.message());
     return error;

@@ -42,6 +42,8 @@ class CommandBufferObject : public Object {
 
   // Reports a wrong call and keeps the first one as this buffer's error.
   void violation(std::string_view call, std::string_view text);
+  // A wrong call that does no harm: a violation if the device validates, else nothing.
+  void misuse(std::string_view call, std::string_view text);
   // False, with a violation, when the buffer is committed or an encoder is open.
   bool can_encode(std::string_view call);
 

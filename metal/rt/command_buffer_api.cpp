@@ -87,7 +87,7 @@ void CommandBuffer::popDebugGroup() {
   auto* self = impl(this);
   if (!self) return;
   if (self->debug_depth == 0) {
-    return self->violation("MTL::CommandBuffer::popDebugGroup", "no debug group is open");
+    return self->misuse("MTL::CommandBuffer::popDebugGroup", "no debug group is open");
   }
   --self->debug_depth;
 }

@@ -1,42 +1,24 @@
-// Compute encoding: bindings, the checks of a dispatch against the kernel's reflection, dispatches.
+// Compute encoding: bindings and dispatches.
 #include "metal/rt/compute_encoder.h"
 
 #include <bit>
 #include <cstring>
-#include <limits>
 
 #include "mlxn/base/checked.h"
 
 namespace mlxn::rt {
 namespace {
 
-constexpr uint64_t kMaxInlineBytes = 4096;
+constexpr uint64_t kMaxValidBytes = 4096;                 // of setBytes
+constexpr uint64_t kMaxInlineBytes = uint64_t{16} << 20;  // without validation
 constexpr uint64_t kThreadgroupGranule = 16;
 constexpr uint64_t kInlineAlignment = 16;
 
-std::string to_text(Size3 size) {
-  return str("(", size.x, ", ", size.y, ", ", size.z, ")");
-}
-
-Error invalid(std::string text) {
-  return Error(ErrorCode::kInvalidArgument, std::move(text));
+uint64_t aligned(uint64_t size, uint64_t alignment) {
+  return (size + alignment - 1) / alignment * alignment;
 }
 
 }  // namespace
-
-void ComputeEncoderObject::wrong_index(std::string_view call, uint64_t index) {
-  violation(call, str("index ", index, ", expected 0 to ", MSL_MAX_BUFFERS - 1));
-}
-
-void ComputeEncoderObject::wrong_offset(std::string_view call, uint64_t offset, uint64_t index,
-                                        uint64_t length) {
-  violation(call, str("offset ", offset, " at index ", index,
-                      ", expected at most the buffer's length ", length));
-}
-
-void ComputeEncoderObject::wrong_dispatch(std::string_view call, const Error& error) {
-  violation(call, str("kernel '", pipeline_->kernel().name, "': ", error.message()));
-}
 
 void ComputeEncoderObject::change_pipeline(PipelineObject* pipeline) {
   pipeline_ = Ref(pipeline);
@@ -50,7 +32,7 @@ void ComputeEncoderObject::set_offset(uint64_t offset, uint64_t index) {
   if (!can_encode(kCall)) return;
   if (index >= MSL_MAX_BUFFERS) return wrong_index(kCall, index);
   Slot& slot = slots_[index];
-  if (!slot.memory) return violation(kCall, str("no buffer is bound at index ", index));
+  if (!slot.memory) return misuse(kCall, str("no buffer is bound at index ", index));
   if (offset > slot.length) return wrong_offset(kCall, offset, index, slot.length);
   slot.offset = offset;
 }
@@ -59,15 +41,22 @@ void ComputeEncoderObject::set_bytes(const void* bytes, uint64_t length, uint64_
   constexpr const char* kCall = "setBytes";
   if (!can_encode(kCall)) return;
   if (index >= MSL_MAX_BUFFERS) return wrong_index(kCall, index);
-  if (!bytes) return violation(kCall, "null pointer, expected the bytes to copy");
-  if (length == 0 || length > kMaxInlineBytes) {
-    return violation(kCall, str("length ", length, ", expected 1 to ", kMaxInlineBytes));
+  if (!bytes) misuse(kCall, "null pointer, expected the bytes to copy");
+  const uint64_t most = validates() ? kMaxValidBytes : kMaxInlineBytes;
+  if (length > most || (length == 0 && validates())) {
+    return violation(kCall, str("length ", length, ", expected 1 to ", most));
   }
+  slots_[index] = Slot();
+  if (bytes && length != 0) slots_[index] = store_bytes(bytes, length, length);
+}
+
+ComputeEncoderObject::Slot ComputeEncoderObject::store_bytes(const void* bytes, uint64_t length,
+                                                             uint64_t size) {
   auto& store = work().list.inline_bytes;
-  const size_t at = (store.size() + kInlineAlignment - 1) / kInlineAlignment * kInlineAlignment;
-  store.resize(at + length);
-  std::memcpy(store.data() + at, bytes, length);
-  slots_[index] = {nullptr, at, 0, length, 0};
+  const size_t at = aligned(store.size(), kInlineAlignment);
+  store.resize(at + size);
+  if (length != 0) std::memcpy(store.data() + at, bytes, length);
+  return {nullptr, at, 0, size, 0};
 }
 
 void ComputeEncoderObject::set_threadgroup_memory(uint64_t length, uint64_t index) {
@@ -79,10 +68,9 @@ void ComputeEncoderObject::set_threadgroup_memory(uint64_t length, uint64_t inde
     return violation(kCall, str("length ", length, ", expected at most ", most));
   }
   if (length % kThreadgroupGranule != 0) {
-    return violation(kCall,
-                     str("length ", length, ", expected a multiple of ", kThreadgroupGranule));
+    misuse(kCall, str("length ", length, ", expected a multiple of ", kThreadgroupGranule));
   }
-  threadgroup_bytes_[index] = length;
+  threadgroup_bytes_[index] = aligned(length, kThreadgroupGranule);
   const uint32_t bit = 1u << index;
   threadgroup_indices_ = length ? threadgroup_indices_ | bit : threadgroup_indices_ & ~bit;
   threadgroup_memory_accepted_ = false;
@@ -90,81 +78,12 @@ void ComputeEncoderObject::set_threadgroup_memory(uint64_t length, uint64_t inde
 
 void ComputeEncoderObject::use_allocation(std::string_view call, AllocationObject* object,
                                           const char* kind) {
-  if (!can_encode(call) || !check_object(call, object, kind)) return;
+  if (!can_encode(call) || !check_declared(call, object, kind)) return;
   work().hold(object, {.role = UsePlace::kDeclared, .call = call, .kind = kind});
 }
 
 void ComputeEncoderObject::memory_barrier(std::string_view call) {
   if (can_encode(call)) work().barrier();
-}
-
-Status ComputeEncoderObject::check_group(const Size3& group) const {
-  const uint64_t most = pipeline_->maxTotalThreadsPerThreadgroup;
-  for (uint64_t extent : {group.x, group.y, group.z}) {
-    if (extent == 0 || extent > most) {
-      return invalid(str("threads per threadgroup ", to_text(group), ", expected 1 to ", most,
-                         " in each dimension"));
-    }
-  }
-  const uint64_t total = group.x * group.y * group.z;  // each is at most 1024
-  if (total > most) {
-    return invalid(str("threads per threadgroup ", to_text(group), " are ", total,
-                       " threads, expected at most the pipeline's ", most));
-  }
-  const Size3& required = pipeline_->required;
-  if (required.x != 0 &&
-      (group.x != required.x || group.y != required.y || group.z != required.z)) {
-    return invalid(str("threads per threadgroup ", to_text(group),
-                       ", expected exactly the required ", to_text(required)));
-  }
-  if (pipeline_->whole_simdgroups && total % MSL_SIMD_WIDTH != 0) {
-    return invalid(str("threads per threadgroup ", to_text(group), " are ", total,
-                       " threads, expected a multiple of ", MSL_SIMD_WIDTH,
-                       " as the pipeline promises"));
-  }
-  return {};
-}
-
-ComputeEncoderObject::Problem ComputeEncoderObject::check_slot(
-    const Slot& slot, const BufferRequirement& requirement) {
-  if (!slot.bound()) return requirement.required ? Problem::kUnbound : Problem::kNone;
-  if (slot.memory && (slot.start() & requirement.alignment_mask) != 0) return Problem::kMisaligned;
-  return slot.available() < requirement.least_bytes ? Problem::kTooShort : Problem::kNone;
-}
-
-Error ComputeEncoderObject::explain(Problem problem, const Slot& slot,
-                                    const msl::ArgumentInfo& argument) {
-  const std::string where = str("argument '", argument.name, "' at buffer index ", argument.index);
-  switch (problem) {
-    case Problem::kMisaligned:
-      return invalid(
-          str(where, " has offset ", slot.offset, ", expected a multiple of ", argument.alignment));
-    case Problem::kTooShort:
-      return invalid(str(where, " needs ", argument.data_size, " bytes, but ", slot.available(),
-                         " are bound"));
-    default: return invalid(str(where, " has no buffer bound"));
-  }
-}
-
-Status ComputeEncoderObject::check_threadgroup_memory() const {
-  uint64_t total = pipeline_->kernel().static_threadgroup_bytes;
-  for (const msl::ArgumentInfo& argument : pipeline_->kernel().arguments) {
-    if (argument.kind != msl::ArgumentKind::kThreadgroupMemory) continue;
-    const uint64_t bytes =
-        argument.index < threadgroup_bytes_.size() ? threadgroup_bytes_[argument.index] : 0;
-    if (bytes == 0 && argument.active) {
-      return invalid(str("argument '", argument.name, "' at threadgroup index ", argument.index,
-                         " has no memory; call setThreadgroupMemoryLength"));
-    }
-    total += bytes;
-  }
-  const uint64_t most = buffer->device().info().max_threadgroup_memory;
-  if (total > most) {
-    return invalid(str("threadgroup memory ", total, " bytes (",
-                       pipeline_->kernel().static_threadgroup_bytes, " static), expected at most ",
-                       most));
-  }
-  return {};
 }
 
 bool ComputeEncoderObject::accepts(std::string_view call, const Size3& group) {
@@ -184,6 +103,19 @@ void ComputeEncoderObject::bind(uint32_t index) {
   if (slot.memory && !work().retained()) work().mark_used(slot.watch, &pipeline_->first());
 }
 
+// The bytes of a reference argument are there for the kernel to read, used or not: an executor's
+// code may read them early. What the program left out is zeros.
+void ComputeEncoderObject::bind_argument(const BufferRequirement& requirement) {
+  Slot& slot = slots_[requirement.index];
+  if (!slot.memory && slot.length < requirement.least_bytes) {
+    const std::vector<std::byte> given(work().list.inline_bytes.begin() + slot.base,
+                                       work().list.inline_bytes.begin() + slot.base + slot.length);
+    slot = store_bytes(given.data(), given.size(), requirement.least_bytes);
+  }
+  if (slot.bound()) return bind(requirement.index);
+  if (requirement.required) work().list.bindings.push_back({requirement.index});
+}
+
 // Checks what is bound and appends it; on failure the list is as before.
 bool ComputeEncoderObject::bind_buffers(std::string_view call) {
   auto& bindings = work().list.bindings;
@@ -196,7 +128,7 @@ bool ComputeEncoderObject::bind_buffers(std::string_view call) {
       wrong_dispatch(call, explain(problem, slot, *requirement.argument));
       return false;
     }
-    bind(requirement.index);
+    bind_argument(requirement);
   }
   if (!compiles_) {  // no reflection: all that is bound
     for (uint32_t index = 0; index < MSL_MAX_BUFFERS; ++index) bind(index);
@@ -215,6 +147,10 @@ void ComputeEncoderObject::add_threadgroup_memory() {
   for (uint32_t left = threadgroup_indices_; left != 0; left &= left - 1) {
     const auto index = static_cast<uint32_t>(std::countr_zero(left));
     work().list.threadgroup_memory.push_back({index, threadgroup_bytes_[index]});
+  }
+  for (uint32_t left = pipeline_->threadgroup_arguments & ~threadgroup_indices_; left != 0;
+       left &= left - 1) {
+    work().list.threadgroup_memory.push_back({static_cast<uint32_t>(std::countr_zero(left)), 0});
   }
 }
 
@@ -274,40 +210,25 @@ bool ComputeEncoderObject::ready_to_dispatch(std::string_view call) {
 
 void ComputeEncoderObject::dispatch_threads(const Size3& grid, const Size3& group) {
   constexpr const char* kCall = "dispatchThreads";
-  if (!ready_to_dispatch(kCall)) return;
-  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  for (uint64_t extent : {grid.x, grid.y, grid.z}) {
-    if (extent == 0 || extent > kMost) {
-      return violation(kCall, str("threads per grid ", to_text(grid), ", expected 1 to ", kMost,
-                                  " in each dimension"));
-    }
-  }
-  encode(kCall, grid, group, nullptr, 0);
+  if (!ready_to_dispatch(kCall) || is_no_work(grid, group)) return;
+  if (check_grid(kCall, grid)) encode(kCall, grid, group, nullptr, 0);
 }
 
 void ComputeEncoderObject::dispatch_threadgroups(const Size3& count, const Size3& group) {
   constexpr const char* kCall = "dispatchThreadgroups";
-  if (!ready_to_dispatch(kCall)) return;
-  if (!accepts(kCall, group)) return;
-  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  const uint64_t counts[] = {count.x, count.y, count.z}, sizes[] = {group.x, group.y, group.z};
-  for (int i = 0; i < 3; ++i) {
-    // A group has at most 1024 threads, so the product fits.
-    if (counts[i] == 0 || counts[i] > kMost || counts[i] * sizes[i] > kMost) {
-      return violation(kCall, str("threadgroups per grid ", to_text(count), " of ", to_text(group),
-                                  " threads, expected 1 to ", kMost, " threads in each dimension"));
-    }
-  }
+  if (!ready_to_dispatch(kCall) || is_no_work(count, group)) return;
+  if (!accepts(kCall, group) || !check_counts(kCall, count, group)) return;
   encode(kCall, {count.x * group.x, count.y * group.y, count.z * group.z}, group, nullptr, 0);
 }
 
 void ComputeEncoderObject::dispatch_indirect(BufferObject* target, uint64_t offset,
                                              const Size3& group) {
   constexpr const char* kCall = "dispatchThreadgroups";
-  if (!ready_to_dispatch(kCall)) return;
+  if (!ready_to_dispatch(kCall) || is_no_work(group, group)) return;
   if (!check_object(kCall, target, "indirect buffer")) return;
   constexpr uint64_t kBytes = sizeof(MTL::DispatchThreadgroupsIndirectArguments);
-  if (offset % sizeof(uint32_t) != 0 || !span_fits(offset, kBytes, target->length)) {
+  const bool wrong_offset = validates() && offset % sizeof(uint32_t) != 0;
+  if (wrong_offset || !span_fits(offset, kBytes, target->length)) {
     return violation(
         kCall, str("indirect buffer offset ", offset, ", expected a multiple of 4 with ", kBytes,
                    " bytes within the length ", target->length));

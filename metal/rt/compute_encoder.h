@@ -64,6 +64,8 @@ class ComputeEncoderObject : public EncoderObject {
     bool bound() const { return memory || length != 0; }
     uint64_t start() const { return base + offset; }
     uint64_t available() const { return length - offset; }
+    // Also behind the buffer, in memory that is there.
+    uint64_t reachable() const { return memory->size + memory->padding - start(); }
   };
 
   enum class Problem { kNone, kUnbound, kMisaligned, kTooShort };
@@ -74,13 +76,20 @@ class ComputeEncoderObject : public EncoderObject {
   void change_pipeline(PipelineObject* pipeline);
   bool ready_to_dispatch(std::string_view call);  // a pipeline is set and commands are taken
   Status check_group(const Size3& group) const;
-  static Problem check_slot(const Slot& slot, const BufferRequirement& requirement);
+  bool is_no_work(const Size3& grid, const Size3& group) const;
+  // Report what is wrong.
+  bool check_grid(std::string_view call, const Size3& grid);
+  bool check_counts(std::string_view call, const Size3& count, const Size3& group);
+  Problem check_slot(const Slot& slot, const BufferRequirement& requirement) const;
   static Error explain(Problem problem, const Slot& slot, const msl::ArgumentInfo& argument);
   Status check_threadgroup_memory() const;
   // Whether the group fits the pipeline; reports it if not. Asked again only after a change.
   bool accepts(std::string_view call, const Size3& group);
   bool bind_buffers(std::string_view call);
+  // Copies `length` bytes into the list, followed by zeros up to `size`.
+  Slot store_bytes(const void* bytes, uint64_t length, uint64_t size);
   void bind(uint32_t index);
+  void bind_argument(const BufferRequirement& requirement);
   void add_threadgroup_memory();
   // Finds the code for the dispatch; reports it if there is none.
   bool choose_code(std::string_view call, const Size3& grid, const Size3& group,

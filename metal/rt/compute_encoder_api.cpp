@@ -30,9 +30,10 @@ void ComputeCommandEncoder::setBuffers(const Buffer* const buffers[], const NS::
   auto* self = impl(this);
   if (!self) return;
   if (range.location >= MSL_MAX_BUFFERS || range.length > MSL_MAX_BUFFERS - range.location) {
-    return self->violation("setBuffers",
-                           mlxn::str("index range ", range.location, " + ", range.length,
-                                     ", expected to end within ", MSL_MAX_BUFFERS));
+    self->misuse("setBuffers", mlxn::str("index range ", range.location, " + ", range.length,
+                                         ", expected to end within ", MSL_MAX_BUFFERS));
+    if (range.location >= MSL_MAX_BUFFERS) return;
+    range.length = MSL_MAX_BUFFERS - range.location;
   }
   if (!buffers || !offsets) return self->violation("setBuffers", "null array, expected two");
   for (NS::UInteger i = 0; i < range.length; ++i) {
@@ -74,8 +75,8 @@ void ComputeCommandEncoder::memoryBarrier(BarrierScope scope) {
   auto* self = impl(this);
   if (!self) return;
   if (scope == 0 || scope > (BarrierScopeBuffers | BarrierScopeTextures)) {
-    return self->violation("memoryBarrier",
-                           mlxn::str("scope ", scope, ", expected Buffers (1) or Textures (2)"));
+    self->misuse("memoryBarrier",
+                 mlxn::str("scope ", scope, ", expected Buffers (1) or Textures (2)"));
   }
   self->memory_barrier("memoryBarrier");
 }
@@ -85,7 +86,7 @@ void ComputeCommandEncoder::memoryBarrier(const Resource* const resources[], NS:
   if (!self) return;
   for (NS::UInteger i = 0; i < count; ++i) {
     if (!resources || !resources[i]) {
-      return self->violation("memoryBarrier", mlxn::str("resource ", i, " of ", count, " is null"));
+      self->misuse("memoryBarrier", mlxn::str("resource ", i, " of ", count, " is null"));
     }
   }
   self->memory_barrier("memoryBarrier");

@@ -82,12 +82,14 @@ Result<Ref<DeviceObject>> DeviceObject::create(const metal::DeviceOptions& optio
   MLXN_ASSIGN(auto executor, entry->create({.worker_count = options.worker_count,
                                             .dispatch_sampling = options.dispatch_sampling,
                                             .schedule_seed = options.schedule_seed,
+                                            .watchdog_ms = options.watchdog_ms,
                                             .reverse_threads = options.reverse_threads}));
   static std::atomic<uint64_t> next_id = 1;
   auto device = make<DeviceObject>();
   device->executor_ = std::make_unique<FaultExecutor>(std::move(executor));
   device->options_ = options;
   device->options_.forced_tier = tier;
+  device->validates_ = options.validation.value_or(setting_bool(Setting::kValidation));
   device->cache_ = std::make_unique<KernelCache>(cache_options(options));
   device->name = make_string(device->info().name);
   device->architecture = make<ArchitectureObject>();

@@ -29,6 +29,8 @@ class DeviceObject : public Object {
   const DeviceInfo& info() const { return executor_->info(); }
   const metal::DeviceOptions& options() const { return options_; }
   KernelCache& cache() const { return *cache_; }
+  // Whether wrong calls that do no harm are errors all the same.
+  bool validates() const { return validates_; }
 
   Ref<StringObject> name;
   Ref<ArchitectureObject> architecture;
@@ -39,6 +41,7 @@ class DeviceObject : public Object {
  private:
   std::unique_ptr<FaultExecutor> executor_;
   metal::DeviceOptions options_;
+  bool validates_ = false;
   std::unique_ptr<KernelCache> cache_;
 };
 

@@ -28,12 +28,20 @@ void EncoderObject::violation(std::string_view call, std::string_view text) {
   buffer->violation(str(class_name_, "::", call), text);
 }
 
+void EncoderObject::misuse(std::string_view call, std::string_view text) {
+  if (validates()) violation(call, text);
+}
+
 void EncoderObject::wrong_device(std::string_view call, const char* kind) {
   violation(call, str("the ", kind, " belongs to another device than the command buffer"));
 }
 
 void EncoderObject::null_object(std::string_view call, const char* kind) {
   violation(call, str("null ", kind, ", expected one"));
+}
+
+void EncoderObject::no_declared_object(std::string_view call, const char* kind) {
+  misuse(call, str("null ", kind, ", expected one"));
 }
 
 void EncoderObject::refuse(std::string_view call) {
@@ -88,7 +96,7 @@ void EncoderObject::sample(std::string_view call, const SampleBufferObject* samp
 }
 
 void EncoderObject::fence(std::string_view call, FenceObject* fence) {
-  if (can_encode(call)) check_object(call, fence, "fence");
+  if (can_encode(call)) check_declared(call, fence, "fence");
 }
 
 void EncoderObject::push_group(const NS::String*) {
@@ -97,7 +105,7 @@ void EncoderObject::push_group(const NS::String*) {
 
 void EncoderObject::pop_group() {
   if (!can_encode("popDebugGroup")) return;
-  if (groups_ == 0) return violation("popDebugGroup", "no debug group is open");
+  if (groups_ == 0) return misuse("popDebugGroup", "no debug group is open");
   --groups_;
 }
 

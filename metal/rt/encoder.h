@@ -17,6 +17,9 @@ class EncoderObject : public Object {
 
   // A wrong call of this encoder: "MTL::Class::call: text".
   void violation(std::string_view call, std::string_view text);
+  // A wrong call that does no harm: a violation if the device validates, else nothing.
+  void misuse(std::string_view call, std::string_view text);
+  bool validates() const { return device_->validates(); }
   // False, with a violation, when the encoder can take no more commands.
   bool can_encode(std::string_view call) {
     if (!ended_ && buffer->current_status() < MTL::CommandBufferStatusCommitted) return true;
@@ -32,9 +35,12 @@ class EncoderObject : public Object {
               bool barrier);
   // Fences order encoders; a barrier stands between all encoders, so only the argument is checked.
   void fence(std::string_view call, FenceObject* fence);
-  // Checks that an object is there and of this device.
+  // Checks that an object is there, which is a violation, and of this device.
   template <class T>
   bool check_object(std::string_view call, const T* object, const char* kind);
+  // The same for an object that a call only declares: none is misuse.
+  template <class T>
+  bool check_declared(std::string_view call, const T* object, const char* kind);
 
   Ref<EncoderInfoObject> info() const;
 
@@ -51,6 +57,7 @@ class EncoderObject : public Object {
   void stamp(std::string_view call, const PassAttachment& attachment, NS::UInteger index);
   void refuse(std::string_view call);
   void null_object(std::string_view call, const char* kind);
+  void no_declared_object(std::string_view call, const char* kind);
   void wrong_device(std::string_view call, const char* kind);
 
   const DeviceObject* const device_;
@@ -74,6 +81,13 @@ bool EncoderObject::check_object(std::string_view call, const T* object, const c
     return false;
   }
   return true;
+}
+
+template <class T>
+bool EncoderObject::check_declared(std::string_view call, const T* object, const char* kind) {
+  if (object) return check_object(call, object, kind);
+  no_declared_object(call, kind);
+  return false;
 }
 
 }  // namespace mlxn::rt

@@ -25,6 +25,7 @@ class Memory {
   std::byte* host = nullptr;    // null when the host cannot see it (Private on a discrete device)
   uint64_t device_address = 0;  // what kernels see; equals host on the CPU executor
   uint64_t size = 0;
+  uint64_t padding = 0;  // bytes behind `size` that belong to it too
 };
 
 enum class Storage { kShared, kPrivate };
@@ -46,7 +47,8 @@ struct Size3 {
 
 // Pointers in a command list stay valid until the list has run: whoever built it sees to that.
 
-// One bound buffer: a range of memory, or of bytes copied into the list.
+// One bound buffer: a range of memory, or of bytes copied into the list. An empty range of the
+// latter means that nothing is bound: a kernel reads zeros there, and its stores fail.
 struct Binding {
   uint32_t index = 0;
   Memory* memory = nullptr;  // null for inline bytes
@@ -54,6 +56,7 @@ struct Binding {
   uint64_t size = 0;
 };
 
+// Without bytes: as an empty range of a binding.
 struct ThreadgroupMemory {
   uint32_t index = 0;
   uint64_t bytes = 0;

@@ -14,6 +14,7 @@ struct ExecutorOptions {
   uint32_t worker_count = 0;  // 0: the executor chooses
   bool dispatch_sampling = true;
   uint64_t schedule_seed = 0;    // shuffles what runs between two barriers; 0: the setting
+  uint32_t watchdog_ms = 0;      // limit of a command list; 0: the setting
   bool reverse_threads = false;  // coroutines run in descending order
 };
 

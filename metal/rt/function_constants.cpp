@@ -90,6 +90,7 @@ MLXN_VALUE(CompileOptions, MathFloatingPointFunctions, mathFloatingPointFunction
 MLXN_VALUE(CompileOptions, LibraryOptimizationLevel, optimizationLevel, setOptimizationLevel)
 MLXN_VALUE(CompileOptions, LibraryType, libraryType, setLibraryType)
 MLXN_VALUE(CompileOptions, bool, preserveInvariance, setPreserveInvariance)
+MLXN_VALUE(CompileOptions, bool, enableLogging, setEnableLogging)
 MLXN_VALUE(CompileOptions, NS::UInteger, maxTotalThreadsPerThreadgroup,
            setMaxTotalThreadsPerThreadgroup)
 MLXN_VALUE(CompileOptions, Size, requiredThreadsPerThreadgroup, setRequiredThreadsPerThreadgroup)

@@ -5,7 +5,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "metal/rt/byte_codec.h"
+#include "mlxn/base/byte_codec.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::rt {
@@ -41,7 +41,7 @@ std::string_view as_text(std::span<const uint8_t> bytes) {
 }  // namespace
 
 std::vector<uint8_t> serialize_archive(
-    std::span<const std::pair<std::string_view, std::vector<uint8_t>>> entries) {
+    std::span<const std::pair<std::string, std::vector<uint8_t>>> entries) {
   ByteWriter writer;
   writer.raw(kMagic.data(), kMagic.size());
   writer.number(entries.size());

@@ -17,7 +17,7 @@ namespace mlxn::rt {
 // block is added, so a block is trusted like code, which it is: only a program's own memory is
 // added.
 std::vector<uint8_t> serialize_archive(
-    std::span<const std::pair<std::string_view, std::vector<uint8_t>>> entries);
+    std::span<const std::pair<std::string, std::vector<uint8_t>>> entries);
 
 // For all devices of this process, for good; the memory must stay. kCorruptData when the block is
 // cut short or damaged. The same block again changes nothing. Thread-safe.

@@ -122,7 +122,7 @@ class KernelCache::Table {
   }
 
   // Appends all entries in memory, as archives have them.
-  void serialize(std::vector<std::pair<std::string_view, std::vector<uint8_t>>>& out) {
+  void serialize(std::vector<std::pair<std::string, std::vector<uint8_t>>>& out) {
     std::lock_guard lock(mutex_);
     for (const Entry& entry : entries_) out.emplace_back(entry.text, msl::serialize(*entry.value));
   }
@@ -237,7 +237,7 @@ Result<std::shared_ptr<const msl::Image>> KernelCache::image(const CacheKey& key
 }
 
 std::vector<uint8_t> KernelCache::serialize() const {
-  std::vector<std::pair<std::string_view, std::vector<uint8_t>>> entries;
+  std::vector<std::pair<std::string, std::vector<uint8_t>>> entries;
   libraries_->serialize(entries);
   images_->serialize(entries);
   std::ranges::sort(entries);  // the same kernels give the same bytes

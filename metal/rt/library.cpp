@@ -2,46 +2,12 @@
 #include "metal/rt/library.h"
 
 #include <algorithm>
-#include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <optional>
-#include <set>
 
-#include "metal/msl/module.h"
-#include "metal/rt/kernel_archive.h"
-#include "metal/rt/target_levels.h"
 #include "metal/rt/validation.h"
-#include "mlxn/base/log.h"
-#include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::rt {
 namespace {
-
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
-
-// Without a compiler every identifier of the source may be a function.
-msl::LibraryInfo identifiers_of(std::string_view source) {
-  msl::LibraryInfo info;
-  std::set<std::string_view> seen;
-  for (size_t at = 0; at < source.size();) {
-    if (!is_word(source[at])) {
-      ++at;
-      continue;
-    }
-    size_t end = at;
-    while (end < source.size() && is_word(source[end])) ++end;
-    const std::string_view word = source.substr(at, end - at);
-    if (!std::isdigit(static_cast<unsigned char>(word[0])) && seen.insert(word).second) {
-      info.functions.push_back({std::string(word), {}});
-    }
-    at = end;
-  }
-  return info;
-}
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -58,14 +24,15 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 // "; did you mean 'a' or 'b'?" for names close to a wrong one.
-std::string suggestions(const msl::LibraryInfo& info, std::string_view name) {
+std::string suggestions(const std::vector<LibraryObject::Entry>& functions, std::string_view name) {
   constexpr size_t kMost = 3, kLongest = 200;
   if (name.size() > kLongest) return "";
   std::vector<std::pair<size_t, std::string_view>> near;
-  for (const auto& function : info.functions) {
-    if (function.name.size() > kLongest) continue;
-    const size_t distance = edit_distance(name, function.name);
-    if (distance <= 1 + name.size() / 3) near.emplace_back(distance, function.name);
+  for (const auto& function : functions) {
+    const std::string& candidate = function.info->name;
+    if (candidate.size() > kLongest) continue;
+    const size_t distance = edit_distance(name, candidate);
+    if (distance <= 1 + name.size() / 3) near.emplace_back(distance, candidate);
   }
   std::sort(near.begin(), near.end());
   if (near.size() > kMost) near.resize(kMost);
@@ -79,79 +46,65 @@ bool names(const msl::ConstantValue& value, const msl::FunctionConstant& constan
   return value.name.empty() ? value.index == constant.index : value.name == constant.name;
 }
 
-// Setting save_msl: a file that compiles on its own, named after its content. A folder that cannot
-// be written to gives a warning and no error.
-void save(const LibraryText& text, const CacheKey& key) {
-  namespace fs = std::filesystem;
-  const fs::path folder = setting_string(Setting::kSaveMsl);
-  if (folder.empty()) return;
-  std::error_code ignored;  // the stream tells
-  fs::create_directories(folder, ignored);
-  const fs::path path = folder / (key.digest.to_hex() + ".metal");
-  std::ofstream out(path, std::ios::binary);
-  for (const msl::Macro& macro : text.options.macros)
-    out << "#define " << macro.name << " " << macro.value << "\n";
-  out << text.source << "\n";
-  if (!out.flush()) log(LogLevel::kWarning, str("save_msl: cannot write '", path.string(), "'"));
-}
-
-// The key of code in an archive that this target can run.
-std::optional<CacheKey> archived(const CacheKey& library, const msl::CompileRequest& request) {
-  if (!has_archives()) return std::nullopt;
-  msl::CompileRequest plain = request;
-  for (msl::Target& level : plain_levels(request.target)) {
-    plain.target = std::move(level);
-    CacheKey key = image_key(library, plain);
-    if (find_in_archives(key.digest, key.text)) return key;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Result<Ref<LibraryObject>> LibraryObject::create(DeviceObject* device, std::string source,
                                                  const msl::CompileOptions& options) {
   auto library = make<LibraryObject>();
   library->device = Ref(device);
-  library->text = std::make_shared<LibraryText>(std::move(source), options);
-  if (!device->info().compiles) {
-    library->info = std::make_shared<msl::LibraryInfo>(identifiers_of(library->text->source));
-    return library;
-  }
-  library->key_ = library_key(library->text->source, options);
-  save(*library->text, library->key_);
-  MLXN_ASSIGN(library->info,
-              device->cache().library_info(library->key_, [&]() -> Result<msl::LibraryInfo> {
-                MLXN_ASSIGN(const msl::Library* compiled, library->compiled());
-                return compiled->info();
-              }));
+  MLXN_ASSIGN(auto unit, LibraryUnit::create(*device, {std::move(source), options}));
+  library->add(std::move(unit));
   return library;
 }
 
-Result<const msl::Library*> LibraryObject::compiled() {
-  std::lock_guard lock(mutex_);
-  if (!compiled_) {
-    MLXN_ASSIGN(const msl::Compiler* compiler, msl::compiler());
-    MLXN_ASSIGN(compiled_, compiler->create_library(text->source, text->options));
+Result<Ref<LibraryObject>> LibraryObject::open(DeviceObject* device, std::string file) {
+  auto bytes = std::make_shared<const std::string>(std::move(file));
+  MLXN_ASSIGN(auto stored, msl::read_library_file(*bytes));
+  auto library = make<LibraryObject>();
+  library->device = Ref(device);
+  for (const msl::StoredUnit& unit : stored) {
+    MLXN_ASSIGN(auto opened, LibraryUnit::open(unit, bytes));
+    library->add(std::move(opened));
   }
-  return const_cast<const msl::Library*>(compiled_.get());
+  return library;
 }
 
-const msl::FunctionInfo* LibraryObject::find(std::string_view name) const {
-  for (const auto& function : info->functions) {
-    if (function.name == name) return &function;
+// Of two functions with one name the first counts.
+void LibraryObject::add(std::shared_ptr<LibraryUnit> unit) {
+  for (const msl::FunctionInfo& function : unit->info().functions) {
+    if (by_name_.try_emplace(function.name, functions.size()).second)
+      functions.push_back({&function, unit.get()});
   }
+  units_.push_back(std::move(unit));
+}
+
+const LibraryObject::Entry* LibraryObject::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &functions[found->second];
+}
+
+std::shared_ptr<LibraryUnit> LibraryObject::unit_of(std::string_view name) const {
+  const Entry* entry = find(name);
+  for (const auto& unit : units_)
+    if (entry && unit.get() == entry->unit) return unit;
   return nullptr;
 }
 
+std::vector<uint8_t> LibraryObject::serialize() const {
+  std::vector<msl::StoredUnit> stored;
+  std::vector<std::vector<uint8_t>> bytes;
+  for (const auto& unit : units_) unit->store(stored, bytes);
+  return msl::write_library_file(stored);
+}
+
 // Which constants a function needs is known when its code has been folded, so all values for
-// constants of the library are kept; values for others are ignored.
+// constants of the function's unit are kept; values for others are ignored.
 Result<std::vector<msl::ConstantValue>> LibraryObject::known_values(
-    const ConstantValuesObject& values) const {
+    const LibraryUnit& unit, const ConstantValuesObject& values) {
   if (!values.problem.empty()) return Error(ErrorCode::kInvalidArgument, values.problem);
   std::vector<msl::ConstantValue> kept;
   for (const msl::ConstantValue& value : values.values) {
-    for (const msl::FunctionConstant& constant : info->constants) {
+    for (const msl::FunctionConstant& constant : unit.info().constants) {
       if (!names(value, constant)) continue;
       if (constant.type != value.type) {
         return Error(ErrorCode::kInvalidArgument,
@@ -168,18 +121,18 @@ Result<std::vector<msl::ConstantValue>> LibraryObject::known_values(
 
 Result<Ref<FunctionObject>> LibraryObject::function(const std::string& name,
                                                     const ConstantValuesObject* values) {
-  const msl::FunctionInfo* found = find(name);
+  const Entry* found = find(name);
   if (!found) {
     return Error(ErrorCode::kFunctionNotFound,
-                 str("the library has no function '", name, "' among its ", info->functions.size(),
-                     suggestions(*info, name)));
+                 str("the library has no function '", name, "' among its ", functions.size(),
+                     suggestions(functions, name)));
   }
   auto function = make<FunctionObject>();
   function->library = Ref(this);
   function->name = make_string(name);
-  function->info = found;
+  function->info = found->info;
   if (values) {
-    MLXN_ASSIGN(function->constants, known_values(*values));
+    MLXN_ASSIGN(function->constants, known_values(*found->unit, *values));
   }
   return function;
 }
@@ -187,23 +140,9 @@ Result<Ref<FunctionObject>> LibraryObject::function(const std::string& name,
 Result<std::shared_ptr<const msl::Image>> LibraryObject::compile(
     const std::string& name, const std::vector<msl::ConstantValue>& constants,
     const msl::Shape& shape) {
-  if (!device->info().compiles) {
-    auto image = std::make_shared<msl::Image>();
-    image->kernels.emplace_back().name = name;
-    return std::shared_ptr<const msl::Image>(std::move(image));
-  }
-  msl::CompileRequest request;
-  request.entry_points = {name};
-  request.constants = constants;
-  request.target = device->info().target;
-  request.shape = shape;
-  request.forced_tier = device->options().forced_tier;
-  if (std::optional<CacheKey> ready = archived(key_, request))
-    return device->cache().image(*ready, [&] { return Error(ErrorCode::kInternal, name); });
-  return device->cache().image(image_key(key_, request), [&]() -> Result<msl::Image> {
-    MLXN_ASSIGN(const msl::Library* library, compiled());
-    return library->compile(request);
-  });
+  const Entry* entry = find(name);
+  if (!entry) return Error(ErrorCode::kFunctionNotFound, str("no function '", name, "'"));
+  return entry->unit->compile(*device, name, constants, shape);
 }
 
 Ref<ErrorObject> library_error(std::string_view call, const Error& error) {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
+#include <unordered_map>
 
 #include "metal/msl/kernel_abi.h"
-#include "metal/rt/device.h"
+#include "metal/rt/library_unit.h"
 #include "metal/rt/property.h"
 
 MLXN_RT_OBJECT(MTL::Library, LibraryObject)
@@ -31,6 +31,7 @@ class CompileOptionsObject : public Object {
   MTL::LibraryOptimizationLevel optimizationLevel = MTL::LibraryOptimizationLevelDefault;
   MTL::LibraryType libraryType = MTL::LibraryTypeExecutable;
   bool preserveInvariance = false;
+  bool enableLogging = false;
   NS::UInteger maxTotalThreadsPerThreadgroup = 0;
   MTL::Size requiredThreadsPerThreadgroup = {0, 0, 0};
   std::vector<std::string> include_folders;
@@ -76,41 +77,42 @@ class FunctionReflectionObject : public Object {
   Ref<ArrayObject> bindings = make<ArrayObject>();
 };
 
-// What a library is made from.
-struct LibraryText {
-  std::string source;
-  msl::CompileOptions options;
-};
-
-// A library: source and options, and what the compiler says about them. The compiler itself is
-// asked only when no cache can answer. Thread-safe.
+// A library: one unit for each source it was made from. Thread-safe.
 class LibraryObject : public Object {
  public:
   using Api = MTL::Library;
   static Result<Ref<LibraryObject>> create(DeviceObject* device, std::string source,
                                            const msl::CompileOptions& options);
+  // From the bytes of a library file.
+  static Result<Ref<LibraryObject>> open(DeviceObject* device, std::string file);
 
-  const msl::FunctionInfo* find(std::string_view name) const;
+  struct Entry {
+    const msl::FunctionInfo* info;  // in the unit
+    LibraryUnit* unit;
+  };
+  const Entry* find(std::string_view name) const;
+  std::shared_ptr<LibraryUnit> unit_of(std::string_view name) const;
   Result<Ref<FunctionObject>> function(const std::string& name, const ConstantValuesObject* values);
   // Machine code of one function with its constants, for threadgroups of the given shape.
   Result<std::shared_ptr<const msl::Image>> compile(
       const std::string& name, const std::vector<msl::ConstantValue>& constants,
       const msl::Shape& shape = {});
+  // As a library file.
+  std::vector<uint8_t> serialize() const;
 
   Ref<DeviceObject> device;
   Label label;
-  std::shared_ptr<const LibraryText> text;
-  std::shared_ptr<const msl::LibraryInfo> info;
+  std::vector<Entry> functions;  // in order of appearance
   NS::UInteger max_threads = 0;  // of CompileOptions; 0: none
   MTL::Size required_threads = {0, 0, 0};
 
  private:
-  Result<const msl::Library*> compiled();
-  Result<std::vector<msl::ConstantValue>> known_values(const ConstantValuesObject& values) const;
+  void add(std::shared_ptr<LibraryUnit> unit);
+  static Result<std::vector<msl::ConstantValue>> known_values(const LibraryUnit& unit,
+                                                              const ConstantValuesObject& values);
 
-  CacheKey key_;
-  std::mutex mutex_;
-  std::unique_ptr<msl::Library> compiled_;
+  std::vector<std::shared_ptr<LibraryUnit>> units_;
+  std::unordered_map<std::string_view, size_t> by_name_;  // in `functions`
 };
 
 class FunctionObject : public Object {
@@ -125,11 +127,6 @@ class FunctionObject : public Object {
   std::vector<msl::ConstantValue> constants;
   const msl::FunctionInfo* info = nullptr;  // in the library
 };
-
-// The library container: what mlxn::metal::serialize_library writes.
-std::vector<uint8_t> serialize(const LibraryText& library);
-bool is_library_container(std::string_view bytes);
-Result<Ref<LibraryObject>> parse_library(DeviceObject* device, std::string_view bytes);
 
 Ref<ErrorObject> library_error(std::string_view call, const Error& error);
 

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "metal/rt/dispatch_data.h"
 #include "metal/rt/library.h"
 #include "metal/rt/pipeline.h"
 #include "metal/rt/reflection.h"
@@ -21,17 +22,23 @@ Result<std::string> read_file(const std::string& path) {
 
 Result<Ref<LibraryObject>> library_from_file(DeviceObject* device, const std::string& path) {
   MLXN_ASSIGN(std::string bytes, read_file(path));
-  if (is_library_container(bytes)) return parse_library(device, bytes);
+  if (msl::is_library_file(bytes)) return LibraryObject::open(device, std::move(bytes));
   const bool source = path.ends_with(".metal") || path.ends_with(".msl");
   if (!source) {
-    return Error(ErrorCode::kUnsupported,
-                 str("'", path,
-                     "' is neither MSL text (.metal) nor a library written by "
-                     "mlxn::metal::serialize_library"));
+    return Error(
+        ErrorCode::kUnsupported,
+        str("'", path,
+            "' is neither MSL text (.metal) nor a library made by mlxn (its tools metal and "
+            "metallib, or mlxn::metal::serialize_library)"));
   }
   msl::CompileOptions options;
   options.source_name = path;
   return LibraryObject::create(device, std::move(bytes), options);
+}
+
+Result<Ref<LibraryObject>> library_from_data(DeviceObject* device, dispatch_data_t data) {
+  MLXN_ASSIGN(std::string bytes, bytes_of(data));
+  return LibraryObject::open(device, std::move(bytes));
 }
 
 Result<Ref<LibraryObject>> library_from_source(DeviceObject* device, const NS::String* source,
@@ -97,7 +104,7 @@ NS::Array* Library::functionNames() const {
   auto* self = impl(this);
   if (!self) return nullptr;
   std::vector<Ref<StringObject>> names;
-  for (const auto& function : self->info->functions) names.push_back(make_string(function.name));
+  for (const auto& function : self->functions) names.push_back(make_string(function.info->name));
   return autoreleased(make_array(names));
 }
 
@@ -201,6 +208,12 @@ Library* Device::newLibrary(const NS::URL* url, NS::Error** error) {
   return finish("MTL::Device::newLibrary", library_from_file(self, path ? path : ""), error);
 }
 
+Library* Device::newLibrary(dispatch_data_t data, NS::Error** error) {
+  auto* self = impl(this);
+  if (!self) return nullptr;
+  return finish("MTL::Device::newLibrary", library_from_data(self, data), error);
+}
+
 Library* Device::newLibrary(const NS::String* source, const CompileOptions* options,
                             NS::Error** error) {
   auto* self = impl(this);
@@ -227,15 +240,16 @@ namespace mlxn::metal {
 NS::Data* serialize_library(const MTL::Library* library) {
   auto* self = rt::impl(library);
   if (!self) return nullptr;
-  auto bytes = rt::serialize(*self->text);
+  const std::vector<uint8_t> bytes = self->serialize();
   return rt::autoreleased(rt::make<rt::DataObject>(bytes.data(), bytes.size()));
 }
 
 MTL::Library* new_library(MTL::Device* device, const void* bytes, std::size_t size,
                           NS::Error** error) {
   if (!device || !bytes) return nullptr;
-  const std::string_view view(static_cast<const char*>(bytes), size);
-  return rt::finish("mlxn::metal::new_library", rt::parse_library(rt::impl(device), view), error);
+  std::string copy(static_cast<const char*>(bytes), size);
+  return rt::finish("mlxn::metal::new_library",
+                    rt::LibraryObject::open(rt::impl(device), std::move(copy)), error);
 }
 
 }  // namespace mlxn::metal

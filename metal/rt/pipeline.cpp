@@ -21,6 +21,12 @@ Status check_descriptor(const DeviceObject& device, const PipelineDescriptorObje
   if (descriptor.supportIndirectCommandBuffers) {
     return Error(ErrorCode::kUnsupported, "indirect command buffers are not available");
   }
+  const size_t linked = descriptor.linkedFunctions ? descriptor.linkedFunctions->count() : 0;
+  if (linked != 0) {
+    return Error(
+        ErrorCode::kUnsupported,
+        str(linked, " linked functions, expected none: function pointers are not available"));
+  }
   const uint64_t most = device.info().max_threads_per_threadgroup;
   if (descriptor.maxTotalThreadsPerThreadgroup > most) {
     return Error(ErrorCode::kOutOfRange,
@@ -57,6 +63,15 @@ Result<std::vector<BufferRequirement>> requirements(const msl::Kernel& kernel) {
     if (argument.is_reference) one.least_bytes = argument.data_size;
   }
   return list;
+}
+
+uint32_t used_threadgroup_arguments(const msl::Kernel& kernel) {
+  uint32_t bits = 0;
+  for (const msl::ArgumentInfo& argument : kernel.arguments) {
+    const bool used = argument.kind == msl::ArgumentKind::kThreadgroupMemory && argument.active;
+    if (used && argument.index < MSL_MAX_THREADGROUP_BUFFERS) bits |= 1u << argument.index;
+  }
+  return bits;
 }
 
 Result<std::shared_ptr<Pipeline>> load_code(LibraryObject& library, const std::string& name,
@@ -125,9 +140,10 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
   pipeline->required = required;
   pipeline->whole_simdgroups = descriptor.threadGroupSizeIsMultipleOfThreadExecutionWidth;
   MLXN_ASSIGN(pipeline->buffers, requirements(kernel));
-  loaded->origin = std::make_shared<PipelineOrigin>(function.library->text, function.info->name,
-                                                    function.constants, most, required,
-                                                    pipeline->whole_simdgroups);
+  pipeline->threadgroup_arguments = used_threadgroup_arguments(kernel);
+  loaded->origin = std::make_shared<PipelineOrigin>(function.library->unit_of(function.info->name),
+                                                    function.info->name, function.constants, most,
+                                                    required, pipeline->whole_simdgroups);
   pipeline->reflection = make<PipelineReflectionObject>();
   pipeline->reflection->arguments = make_arguments(kernel);
   pipeline->reflection->bindings = make_bindings(kernel);
@@ -193,52 +209,9 @@ namespace MTL {
 
 using namespace mlxn::rt;
 
-MLXN_ALLOC(PipelineBufferDescriptor)
-MLXN_VALUE(PipelineBufferDescriptor, Mutability, mutability, setMutability)
-
-MLXN_ALLOC(PipelineBufferDescriptorArray)
-
-PipelineBufferDescriptor* PipelineBufferDescriptorArray::object(NS::UInteger bufferIndex) {
-  auto* self = impl(this);
-  if (!self) return nullptr;
-  if (bufferIndex >= self->items.size()) {
-    report("MTL::PipelineBufferDescriptorArray::object",
-           mlxn::str("index ", bufferIndex, ", expected less than ", self->items.size()));
-    return nullptr;
-  }
-  auto& item = self->items[bufferIndex];
-  if (!item) item = make<PipelineBufferObject>();
-  return api(item.get());
-}
-
-void PipelineBufferDescriptorArray::setObject(const PipelineBufferDescriptor* buffer,
-                                              NS::UInteger bufferIndex) {
-  if (auto* target = object(bufferIndex)) {
-    target->setMutability(buffer ? buffer->mutability() : MutabilityDefault);
-  }
-}
-
 MLXN_ALLOC(ComputePipelineReflection)
 MLXN_OBJECT_GETTER(ComputePipelineReflection, NS::Array, arguments)
 MLXN_OBJECT_GETTER(ComputePipelineReflection, NS::Array, bindings)
-
-MLXN_ALLOC(ComputePipelineDescriptor)
-MLXN_LABEL(ComputePipelineDescriptor, label, setLabel)
-MLXN_OBJECT(ComputePipelineDescriptor, Function, computeFunction, setComputeFunction)
-MLXN_OBJECT_GETTER(ComputePipelineDescriptor, PipelineBufferDescriptorArray, buffers)
-MLXN_VALUE(ComputePipelineDescriptor, bool, threadGroupSizeIsMultipleOfThreadExecutionWidth,
-           setThreadGroupSizeIsMultipleOfThreadExecutionWidth)
-MLXN_VALUE(ComputePipelineDescriptor, NS::UInteger, maxTotalThreadsPerThreadgroup,
-           setMaxTotalThreadsPerThreadgroup)
-MLXN_VALUE(ComputePipelineDescriptor, Size, requiredThreadsPerThreadgroup,
-           setRequiredThreadsPerThreadgroup)
-MLXN_VALUE(ComputePipelineDescriptor, bool, supportIndirectCommandBuffers,
-           setSupportIndirectCommandBuffers)
-MLXN_VALUE(ComputePipelineDescriptor, ShaderValidation, shaderValidation, setShaderValidation)
-
-void ComputePipelineDescriptor::reset() {
-  if (auto* self = impl(this)) *self = *make<PipelineDescriptorObject>();
-}
 
 MLXN_OBJECT_GETTER(ComputePipelineState, Device, device)
 MLXN_LABEL_GETTER(ComputePipelineState, label)

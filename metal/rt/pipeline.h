@@ -9,6 +9,7 @@
 
 MLXN_RT_OBJECT(MTL::ComputePipelineState, PipelineObject)
 MLXN_RT_OBJECT(MTL::ComputePipelineDescriptor, PipelineDescriptorObject)
+MLXN_RT_OBJECT(MTL::LinkedFunctions, LinkedFunctionsObject)
 MLXN_RT_OBJECT(MTL::ComputePipelineReflection, PipelineReflectionObject)
 MLXN_RT_OBJECT(MTL::PipelineBufferDescriptor, PipelineBufferObject)
 MLXN_RT_OBJECT(MTL::PipelineBufferDescriptorArray, PipelineBufferArrayObject)
@@ -29,6 +30,16 @@ class PipelineBufferArrayObject : public Object {
   std::array<Ref<PipelineBufferObject>, MSL_MAX_BUFFERS> items;
 };
 
+class LinkedFunctionsObject : public Object {
+ public:
+  using Api = MTL::LinkedFunctions;
+  MLXN_CLONEABLE(LinkedFunctionsObject)
+  size_t count() const;  // of functions in all lists
+
+  Ref<ArrayObject> functions, binaryFunctions, privateFunctions;
+  Ref<DictionaryObject> groups;
+};
+
 class PipelineDescriptorObject : public Object {
  public:
   using Api = MTL::ComputePipelineDescriptor;
@@ -43,6 +54,7 @@ class PipelineDescriptorObject : public Object {
   MTL::Size requiredThreadsPerThreadgroup = {0, 0, 0};
   bool supportIndirectCommandBuffers = false;
   MTL::ShaderValidation shaderValidation = MTL::ShaderValidationDefault;
+  Ref<LinkedFunctionsObject> linkedFunctions;
 };
 
 class PipelineReflectionObject : public Object {
@@ -64,7 +76,7 @@ struct BufferRequirement {
 
 // What a pipeline was made from, to make it again.
 struct PipelineOrigin {
-  std::shared_ptr<const LibraryText> library;
+  std::shared_ptr<const LibraryUnit> library;
   std::string function;
   std::vector<msl::ConstantValue> constants;
   uint64_t max_threads = 0;
@@ -89,6 +101,7 @@ class PipelineObject : public AllocationObject {
   Size3 required = {0, 0, 0};
   bool whole_simdgroups = false;           // the threadgroup size must be a multiple of 32
   std::vector<BufferRequirement> buffers;  // in the order of the arguments
+  uint32_t threadgroup_arguments = 0;      // indices of those that are used, as bits
 };
 
 Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,

@@ -54,11 +54,11 @@ Layout layout_of(MTL::DataType type) {
   return {0, 1, str("type ", static_cast<uint64_t>(type))};
 }
 
-Ref<StructMemberObject> make_member(const msl::MemberInfo& info, NS::UInteger argument_index) {
+Ref<StructMemberObject> make_member(const msl::MemberInfo& info) {
   auto member = make<StructMemberObject>();
   member->name.set(make_string(info.name));
   member->offset = info.offset;
-  member->argumentIndex = argument_index;
+  member->argumentIndex = info.id;
   const auto type = static_cast<MTL::DataType>(info.type);
   member->dataType = info.array_length ? MTL::DataTypeArray : type;
   if (info.array_length) {
@@ -66,8 +66,8 @@ Ref<StructMemberObject> make_member(const msl::MemberInfo& info, NS::UInteger ar
     array->dataType = MTL::DataTypeArray;
     array->elementType = type;
     array->arrayLength = info.array_length;
-    array->stride = data_type_size(type);
-    array->argumentIndexStride = 1;
+    array->stride = info.stride;
+    array->argumentIndexStride = info.id_stride;
     member->array = array;
   }
   if (type == MTL::DataTypePointer) {
@@ -80,10 +80,8 @@ Ref<StructMemberObject> make_member(const msl::MemberInfo& info, NS::UInteger ar
 Ref<StructTypeObject> make_struct(const std::vector<msl::MemberInfo>& members) {
   auto structure = make<StructTypeObject>();
   structure->dataType = MTL::DataTypeStruct;
-  NS::UInteger next = 0;
   for (const msl::MemberInfo& info : members) {
-    structure->members->items.push_back(make_member(info, next));
-    next += info.array_length ? info.array_length : 1;
+    structure->members->items.push_back(make_member(info));
   }
   return structure;
 }

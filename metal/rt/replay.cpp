@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "metal/rt/byte_codec.h"
 #include "metal/rt/capture_file.h"
 #include "metal/rt/pipeline.h"
+#include "mlxn/base/byte_codec.h"
 #include "mlxn/base/checked.h"
 #include "mlxn/metal_extensions.hpp"
 
@@ -148,7 +148,7 @@ Status Replay::take_library(const CaptureReader::Head&, CaptureReader& reader) {
     bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
     return {};
   }));
-  MLXN_ASSIGN(auto library, parse_library(impl(device_), bytes));
+  MLXN_ASSIGN(auto library, LibraryObject::open(impl(device_), std::move(bytes)));
   libraries_.push_back(std::move(library));
   return {};
 }

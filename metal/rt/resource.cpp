@@ -88,7 +88,7 @@ Result<Ref<BufferObject>> create_filled(DeviceObject* device, const void* bytes,
   return buffer;
 }
 
-using Deallocator = std::function<void(void*, NS::UInteger)>;
+using Deallocator = NS::detail::HandlerFunction<void(void*, NS::UInteger)>;
 
 Result<Ref<BufferObject>> create_wrapping(DeviceObject* device, void* bytes, uint64_t length,
                                           MTL::ResourceOptions options,
@@ -96,7 +96,8 @@ Result<Ref<BufferObject>> create_wrapping(DeviceObject* device, void* bytes, uin
   MLXN_TRY(check_length(*device, length, options));
   MLXN_TRY(require_shared(options));
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  if (!bytes || reinterpret_cast<uintptr_t>(bytes) % page != 0 || length % page != 0) {
+  const bool pages = reinterpret_cast<uintptr_t>(bytes) % page == 0 && length % page == 0;
+  if (!bytes || (device->validates() && !pages)) {
     return Error(ErrorCode::kInvalidArgument,
                  str("memory at ", bytes, " with length ", length,
                      ", expected a page-aligned address and length (pages of ", page, " bytes)"));
@@ -221,7 +222,7 @@ Buffer* Device::newBuffer(const void* pointer, NS::UInteger length, ResourceOpti
 }
 
 Buffer* Device::newBuffer(const void* pointer, NS::UInteger length, ResourceOptions options,
-                          const std::function<void(void*, NS::UInteger)>& deallocator) {
+                          const Deallocator& deallocator) {
   auto* self = impl(this);
   if (!self) return nullptr;
   return finish("MTL::Device::newBuffer",

@@ -110,13 +110,13 @@ void write_unit(std::string& out, char32_t value, Form form) {
 std::optional<std::string> decode(std::string_view bytes, NS::StringEncoding encoding) {
   const Form form = form_of(encoding);
   if (form.bytes == 0 || bytes.size() % form.bytes != 0) return {};
-  if (encoding == NS::UTF8StringEncoding) {
-    return from_utf8(bytes) ? std::optional<std::string>(bytes) : std::nullopt;
+  if (encoding == NS::UTF8StringEncoding || encoding == NS::ASCIIStringEncoding) {
+    if (from_utf8(bytes)) return std::string(bytes);
+    if (encoding == NS::UTF8StringEncoding) return {};
   }
   std::string out;
   for (size_t i = 0; i < bytes.size(); i += form.bytes) {
     char32_t c = read_unit(bytes, i, form);
-    if (encoding == NS::ASCIIStringEncoding && c > 127) return {};
     if (form.bytes == 2 && c >= 0xd800 && c < 0xdc00 && i + 4 <= bytes.size()) {
       const char32_t low = read_unit(bytes, i + 2, form);
       if (low < 0xdc00 || low > 0xdfff) return {};

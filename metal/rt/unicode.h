@@ -9,7 +9,9 @@
 
 namespace mlxn::rt {
 
-// The bytes as UTF-8; nothing when they are not valid in the encoding or it is not supported.
+// The bytes as UTF-8; nothing when they are not valid in the encoding or it is not supported. Bytes
+// above 127 in "ASCII" are taken as UTF-8 where they are that, else as ISO Latin 1: programs give
+// sources with a few such characters in comments as ASCII.
 std::optional<std::string> decode(std::string_view bytes, NS::StringEncoding encoding);
 
 // The reverse; nothing when a character has no place in the encoding or it is not supported.

@@ -19,6 +19,8 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::kCorruptData: return "corrupt data";
     case ErrorCode::kUnsupported: return "unsupported";
     case ErrorCode::kDeviceLost: return "device lost";
+    case ErrorCode::kPageFault: return "page fault";
+    case ErrorCode::kTimeout: return "timeout";
     case ErrorCode::kInternal: return "internal error";
   }
   return "unknown error";

@@ -23,6 +23,8 @@ enum class ErrorCode {
   kCorruptData,       // bytes from outside do not have the promised form
   kUnsupported,       // valid, but not available here
   kDeviceLost,        // the device stopped answering
+  kPageFault,         // a kernel touched memory that is not there
+  kTimeout,           // it took longer than is allowed
   kInternal,          // a bug in this library
 };
 

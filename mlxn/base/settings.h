@@ -26,6 +26,8 @@ enum class Setting {
   kCpuSpinUs,
   kCpuTier,
   kScheduleSeed,
+  kValidation,
+  kWatchdogMs,
   kAutoBarrier,
   kEncoderSession,
   kSerialDispatch,

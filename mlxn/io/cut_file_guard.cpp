@@ -1,13 +1,13 @@
 #include "mlxn/io/cut_file_guard.h"
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <mutex>
+
+#include "mlxn/base/fault_signals.h"
 
 namespace mlxn::io {
 namespace {
@@ -20,7 +20,6 @@ struct Map {
 Map maps[4096];
 std::mutex adding;
 uintptr_t page_size = 4096;
-struct sigaction previous = {};
 
 bool is_guarded(uintptr_t address) {
   for (const Map& map : maps) {
@@ -39,18 +38,9 @@ bool replace_page(uintptr_t address) {
   return ::mmap(page, page_size, PROT_READ, flags, -1, 0) != MAP_FAILED;
 }
 
-void on_bus_error(int number, siginfo_t* info, void* context) {
-  const int saved = errno;
+bool on_bus_error(int, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  const bool mended = is_guarded(address) && replace_page(address);
-  errno = saved;
-  if (mended) return;
-  if (previous.sa_flags & SA_SIGINFO)
-    previous.sa_sigaction(number, info, context);
-  else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
-    previous.sa_handler(number);
-  else
-    ::sigaction(number, &previous, nullptr);  // the access is done again, without us
+  return is_guarded(address) && replace_page(address);
 }
 
 }  // namespace
@@ -59,10 +49,7 @@ void survive_cut_files() {
   static std::once_flag once;
   std::call_once(once, [] {
     page_size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-    struct sigaction action = {};
-    action.sa_sigaction = on_bus_error;
-    action.sa_flags = SA_SIGINFO;
-    ::sigaction(SIGBUS, &action, &previous);
+    handle_fault(SIGBUS, FaultRole::kMend, on_bus_error);
   });
 }
 

@@ -333,7 +333,7 @@ TEST_F(KernelCacheTest, DeletedFoldersAreMadeAgain) {
   fs::remove_all(folder_);
   EXPECT_EQ(ask(cache, "b"), "b");
   EXPECT_EQ(ask(cache, "c"), "c");
-  EXPECT_EQ(files().size(), 1u);
+  EXPECT_EQ(files().size(), 2u);
 }
 
 TEST_F(KernelCacheTest, SettingsChooseTheFolder) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "metal/exec/cpu/cpu_memory.h"
 #include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
 
@@ -15,6 +16,12 @@ Error invalid(std::string what) {
 
 std::string to_text(const rt::Size3& size) {
   return str(size.x, " x ", size.y, " x ", size.z);
+}
+
+CodeRange range_of(const CpuPipeline& pipeline) {
+  const auto memory = pipeline.object->memory();
+  const auto begin = reinterpret_cast<uintptr_t>(memory.data());
+  return {begin, begin + memory.size()};
 }
 
 std::string to_text(const msl::Shape& shape) {
@@ -102,14 +109,17 @@ Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandLis
     if (binding.index >= MSL_MAX_BUFFERS) {
       return invalid(str("buffer index ", binding.index, ", expected below ", MSL_MAX_BUFFERS));
     }
+    const bool nothing = !binding.memory && binding.size == 0;
     const uint64_t total = binding.memory ? binding.memory->size : list.inline_bytes.size();
-    const std::byte* base = binding.memory ? binding.memory->host : list.inline_bytes.data();
+    const std::byte* base = binding.memory ? binding.memory->host
+                            : nothing      ? nothing_bound()
+                                           : list.inline_bytes.data();
     if (!span_fits(binding.offset, binding.size, total)) {
       return invalid(str("buffer ", binding.index, ": ", binding.size, " bytes at offset ",
                          binding.offset, " of ", total, " bytes"));
     }
     // Kernels see Metal's view of memory, where const-ness is theirs to declare.
-    abi_.buffer[binding.index] = const_cast<std::byte*>(base) + binding.offset;
+    abi_.buffer[binding.index] = const_cast<std::byte*>(base) + (nothing ? 0 : binding.offset);
     if (base) missing &= ~(1u << binding.index);
   }
   if (missing != 0) return missing_argument(msl::ArgumentKind::kBuffer, missing);
@@ -160,8 +170,13 @@ Status PreparedDispatch::lay_out_scratch(const rt::Dispatch& dispatch,
       return invalid(str("threadgroup memory index ", memory.index, ", expected below ",
                          MSL_MAX_THREADGROUP_BUFFERS));
     }
-    MLXN_ASSIGN(uint64_t offset, take(memory.bytes, "threadgroup memory"));
-    threadgroup_buffers_.push_back({memory.index, offset});
+    if (memory.bytes == 0) {
+      threadgroup_buffers_.push_back({memory.index, kNothing});
+      if (!nothing_bound()) continue;
+    } else {
+      MLXN_ASSIGN(uint64_t offset, take(memory.bytes, "threadgroup memory"));
+      threadgroup_buffers_.push_back({memory.index, offset});
+    }
     missing &= ~(1u << memory.index);
   }
   if (missing != 0) return missing_argument(msl::ArgumentKind::kThreadgroupMemory, missing);
@@ -188,12 +203,15 @@ Error PreparedDispatch::missing_argument(msl::ArgumentKind kind, uint32_t missin
   return Error(ErrorCode::kInternal, "an argument is not bound");
 }
 
-Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch) const {
+Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch,
+                             const StopFlag* stop) const {
   MLXN_ASSIGN(unsigned char* block, scratch.reserve(scratch_bytes_));
   MslThreadgroup group{};
   group.memory = block;
   for (const ThreadgroupBuffer& buffer : threadgroup_buffers_) {
-    group.threadgroup_buffer[buffer.index] = block + buffer.offset;
+    group.threadgroup_buffer[buffer.index] = buffer.offset == kNothing
+                                                 ? reinterpret_cast<unsigned char*>(nothing_bound())
+                                                 : block + buffer.offset;
   }
   group.frames = block + frames_offset_;
   group.simdgroups = reinterpret_cast<MslSimdgroup*>(block + simdgroups_offset_);
@@ -203,7 +221,42 @@ Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch) con
   group.position[0] = static_cast<unsigned>(begin % counts[0]);
   group.position[1] = static_cast<unsigned>(begin / counts[0] % counts[1]);
   group.position[2] = static_cast<unsigned>(begin / counts[0] / counts[1]);
-  for (uint64_t left = end - begin; left > 0;) {
+  Status status;
+  auto rows = [&] { status = run_rows(group, end - begin); };
+  GuardOptions guard{.stop = stop};
+  guard.stoppable[0] = range_of(*pipeline_);
+  if (edge_) guard.stoppable[1] = range_of(*edge_);
+  KernelFault fault;
+  if (run_guarded(rows, guard, fault)) return status;
+  return explain(fault, group);
+}
+
+Error PreparedDispatch::explain(const KernelFault& fault, const MslThreadgroup& group) const {
+  Error error = to_error(fault);
+  std::string where =
+      str("threadgroup ", to_text({group.position[0], group.position[1], group.position[2]}),
+          " or near it");
+  if (!fault.has_address || fault.at_stack) return std::move(error.add_context(where));
+  if (is_nothing_bound(fault.address)) {
+    return std::move(error.add_context(str(where, ", a store where nothing is bound")));
+  }
+  uint64_t nearest = ~uint64_t{0};
+  unsigned index = 0;
+  for (unsigned i = 0; i < MSL_MAX_BUFFERS; ++i) {
+    const auto begin = reinterpret_cast<uintptr_t>(abi_.buffer[i]);
+    if (begin == 0 || begin > fault.address || fault.address - begin >= nearest) continue;
+    nearest = fault.address - begin;
+    index = i;
+  }
+  if (nearest != ~uint64_t{0}) {
+    where += str(", ", nearest, " bytes behind the start of buffer ", index);
+  }
+  return std::move(error.add_context(where));
+}
+
+Status PreparedDispatch::run_rows(MslThreadgroup& group, uint64_t all) const {
+  const unsigned* counts = abi_.threadgroups_per_grid;
+  for (uint64_t left = all; left > 0;) {
     const auto count =
         static_cast<unsigned>(std::min<uint64_t>(left, counts[0] - group.position[0]));
     MLXN_TRY(run_row(group, count));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "metal/exec/cpu/cpu_pipeline.h"
+#include "metal/exec/cpu/kernel_guard.h"
 #include "metal/exec/cpu/scratch.h"
 #include "metal/msl/kernel_abi.h"
 #include "metal/rt/executor.h"
@@ -20,13 +21,15 @@ class PreparedDispatch {
   const CpuPipeline& pipeline() const { return *pipeline_; }
   uint64_t threadgroups() const { return threadgroups_; }  // 0: nothing to do
 
-  // Runs threadgroups [begin, end), numbered with x fastest.
-  Status run(uint64_t begin, uint64_t end, Scratch& scratch) const;
+  // Runs threadgroups [begin, end), numbered with x fastest. A fault of the kernel is an error;
+  // once `stop` is set, the kernel may be left at any place, with kTimeout.
+  Status run(uint64_t begin, uint64_t end, Scratch& scratch, const StopFlag* stop) const;
 
  private:
+  static constexpr uint64_t kNothing = ~uint64_t{0};
   struct ThreadgroupBuffer {
     uint32_t index;
-    uint64_t offset;  // in the worker's scratch block
+    uint64_t offset;  // in the worker's scratch block; kNothing: none is there
   };
 
   Status set_grid(const rt::Dispatch& dispatch);
@@ -41,6 +44,8 @@ class PreparedDispatch {
   Status lay_out_scratch(const rt::Dispatch& dispatch, const rt::CommandList& list);
   // Which needed argument has nothing bound.
   Error missing_argument(msl::ArgumentKind kind, uint32_t missing) const;
+  Status run_rows(MslThreadgroup& group, uint64_t count) const;
+  Error explain(const KernelFault& fault, const MslThreadgroup& group) const;
   // Run threadgroups from group.position on, along x: within a row; of the size in `group`.
   Status run_row(MslThreadgroup& group, unsigned count) const;
   Status run_alike(MslThreadgroup& group, unsigned count) const;

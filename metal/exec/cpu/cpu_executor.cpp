@@ -10,6 +10,7 @@
 #include "metal/exec/cpu/cpu_target.h"
 #include "metal/exec/cpu/list_runner.h"
 #include "metal/exec/cpu/permutation.h"
+#include "metal/exec/cpu/watchdog.h"
 #include "metal/exec/cpu/worker_pool.h"
 #include "mlxn/base/clock.h"
 #include "mlxn/base/settings.h"
@@ -18,6 +19,7 @@ namespace mlxn::cpu {
 namespace {
 
 constexpr uint32_t kMaxWorkers = 1024;
+constexpr int64_t kMaxWatchdogMs = 1'000'000'000;
 
 // Cores this process may use.
 uint32_t core_count() {
@@ -45,6 +47,7 @@ class CpuExecutor : public rt::Executor {
         account_(std::make_shared<std::atomic<uint64_t>>(0)),
         schedule_seed_(options.schedule_seed),
         thread_order_(options.reverse_threads ? ThreadOrder::kDescending : ThreadOrder::kAscending),
+        watchdog_(options.watchdog_ms ? std::make_unique<Watchdog>(options.watchdog_ms) : nullptr),
         pool_(info_.worker_count, options.spin_us) {}
 
   const rt::DeviceInfo& info() const override { return info_; }
@@ -62,7 +65,11 @@ class CpuExecutor : public rt::Executor {
   }
   Status run(const rt::CommandList& list, rt::RunTimes& times) override {
     times.start_ns = now_ns();
-    Status status = run_list(list, pool_, next_options());
+    Watchdog::Watch watch(watchdog_.get());
+    RunOptions options = next_options();
+    options.stop = watch.flag();
+    options.limit_ms = watchdog_ ? watchdog_->limit_ms() : 0;
+    Status status = run_list(list, pool_, options);
     times.end_ns = now_ns();
     return status;
   }
@@ -73,8 +80,8 @@ class CpuExecutor : public rt::Executor {
   // Others for each list, the same ones for each run of a program.
   RunOptions next_options() {
     const uint64_t number = lists_.fetch_add(1, std::memory_order_relaxed);
-    if (schedule_seed_ == 0) return {0, number};
-    return {std::max<uint64_t>(1, mix(schedule_seed_, number)), number};
+    if (schedule_seed_ == 0) return {.phase = number};
+    return {.seed = std::max<uint64_t>(1, mix(schedule_seed_, number)), .phase = number};
   }
 
   const rt::DeviceInfo info_;
@@ -82,6 +89,7 @@ class CpuExecutor : public rt::Executor {
   const uint64_t schedule_seed_;
   const ThreadOrder thread_order_;
   std::atomic<uint64_t> lists_{0};
+  const std::unique_ptr<Watchdog> watchdog_;  // null: none
   WorkerPool pool_;
 };
 
@@ -95,6 +103,7 @@ CpuOptions options_from_settings() {
   options.workers = clamped(Setting::kCpuWorkers, kMaxWorkers);
   options.spin_us = clamped(Setting::kCpuSpinUs, 1'000'000);
   options.schedule_seed = static_cast<uint64_t>(setting_int(Setting::kScheduleSeed));
+  options.watchdog_ms = clamped(Setting::kWatchdogMs, kMaxWatchdogMs);
   options.target.cpu = setting_string(Setting::kCpuTarget);
   return options;
 }

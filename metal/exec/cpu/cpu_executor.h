@@ -15,7 +15,8 @@ struct CpuOptions {
   uint64_t schedule_seed = 0;     // not 0: what runs between two barriers is shuffled
   // Coroutine tier: threads and simdgroups take their turns in descending order.
   bool reverse_threads = false;
-  msl::Target target;  // code to accept; an empty cpu name means detect_target()
+  uint32_t watchdog_ms = 0;  // lists that run longer fail; 0: no limit
+  msl::Target target;        // code to accept; an empty cpu name means detect_target()
 };
 
 // Options with every field taken from the settings table.

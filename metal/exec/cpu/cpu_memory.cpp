@@ -13,15 +13,18 @@
 namespace mlxn::cpu {
 namespace {
 
-constexpr uint64_t kMapFrom = 64 << 10;      // smaller blocks come from the heap
+constexpr uint64_t kMapFrom = 64 << 10;  // smaller blocks come from the heap
+constexpr uint64_t kNothingBytes = uint64_t{32} << 30;
 constexpr uint64_t kHugePageFrom = 4 << 20;  // larger blocks ask for huge pages
 
 class HeapMemory : public rt::Memory {
  public:
-  HeapMemory(void* block, uint64_t bytes, Account account) : account_(std::move(account)) {
+  HeapMemory(void* block, uint64_t bytes, uint64_t rounded, Account account)
+      : account_(std::move(account)) {
     host = static_cast<std::byte*>(block);
     device_address = reinterpret_cast<uint64_t>(block);
     size = bytes;
+    padding = rounded - bytes;
     account_->fetch_add(size, std::memory_order_relaxed);
   }
   ~HeapMemory() override {
@@ -40,6 +43,7 @@ class MappedMemory : public rt::Memory {
     host = static_cast<std::byte*>(block);
     device_address = reinterpret_cast<uint64_t>(block);
     size = bytes;
+    padding = mapped - bytes;
     account_->fetch_add(size, std::memory_order_relaxed);
   }
   ~MappedMemory() override {
@@ -69,7 +73,7 @@ Result<std::shared_ptr<rt::Memory>> allocate_memory(uint64_t size, uint64_t limi
     void* block = std::aligned_alloc(kMemoryAlignment, rounded);
     if (!block) return out_of_memory(size, limit, account, "the heap is exhausted");
     std::memset(block, 0, rounded);
-    return std::shared_ptr<rt::Memory>(std::make_shared<HeapMemory>(block, size, account));
+    return std::shared_ptr<rt::Memory>(std::make_shared<HeapMemory>(block, size, rounded, account));
   }
   MLXN_ASSIGN(uint64_t mapped,
               checked_align_up(size, static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
@@ -90,6 +94,23 @@ Result<std::shared_ptr<rt::Memory>> wrap_memory(void* host, uint64_t size) {
   memory->device_address = reinterpret_cast<uint64_t>(host);
   memory->size = size;
   return memory;
+}
+
+std::byte* nothing_bound() {
+  // Never freed. Kernels have pointers into its middle, so that negative indices stay inside too.
+  static std::byte* const middle = [] {
+    void* block =
+        mmap(nullptr, kNothingBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED) return static_cast<std::byte*>(nullptr);
+    madvise(block, kNothingBytes, MADV_DONTDUMP);
+    return static_cast<std::byte*>(block) + kNothingBytes / 2;
+  }();
+  return middle;
+}
+
+bool is_nothing_bound(uintptr_t address) {
+  const auto begin = reinterpret_cast<uintptr_t>(nothing_bound()) - kNothingBytes / 2;
+  return nothing_bound() && address - begin < kNothingBytes;
 }
 
 uint64_t physical_memory() {

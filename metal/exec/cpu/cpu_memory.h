@@ -22,6 +22,11 @@ Result<std::shared_ptr<rt::Memory>> allocate_memory(uint64_t size, uint64_t limi
 // The caller's memory; nothing is copied, counted or freed.
 Result<std::shared_ptr<rt::Memory>> wrap_memory(void* host, uint64_t size);
 
+// Where kernels find what nothing is bound for: it reads as zeros for 16 GiB on both sides and
+// cannot be written. Null when the process has no such room.
+std::byte* nothing_bound();
+bool is_nothing_bound(uintptr_t address);
+
 // Physical memory of the machine.
 uint64_t physical_memory();
 

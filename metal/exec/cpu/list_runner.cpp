@@ -102,7 +102,11 @@ std::string describe(const rt::Command& command) {
 class Segment : public Job {
  public:
   Segment(unsigned workers, const RunOptions& options, size_t commands)
-      : workers_(workers), seed_(options.seed), phase_(options.phase) {
+      : workers_(workers),
+        seed_(options.seed),
+        phase_(options.phase),
+        stop_(options.stop),
+        limit_ms_(options.limit_ms) {
     entries_.reserve(std::min(commands, kMaxEntries));
   }
 
@@ -242,14 +246,18 @@ class Segment : public Job {
   }
 
   void run_units(size_t index, uint64_t begin, uint64_t end, Scratch& scratch) {
+    if (stop_ && *stop_) return fail(index, Error(ErrorCode::kTimeout, "it was stopped"));
     const Entry& entry = entries_[index];
     if (auto* transfer = std::get_if<Transfer>(&entry.work)) {
-      return transfer->run(begin - entry.begin, end - entry.begin);
+      KernelFault fault;
+      auto move = [&] { transfer->run(begin - entry.begin, end - entry.begin); };
+      if (!run_guarded(move, {}, fault)) fail(index, to_error(fault));
+      return;
     }
     const auto& dispatch = std::get<PreparedDispatch>(entry.work);
     const bool measure = begin <= entry.sample && entry.sample < end;
     const uint64_t start = measure ? now_ns() : 0;
-    Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch);
+    Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch, stop_);
     if (measure) note_time(dispatch.pipeline(), (now_ns() - start) / (end - begin));
     if (!status) fail(index, std::move(status).error());
   }
@@ -257,6 +265,9 @@ class Segment : public Job {
   void fail(size_t index, Error error) {
     std::lock_guard lock(error_mutex_);
     if (index >= first_failed_.load(std::memory_order_relaxed)) return;
+    if (error.code() == ErrorCode::kTimeout) {
+      error.add_context(str("the list ran longer than the watchdog's ", limit_ms_, " ms"));
+    }
     first_failed_.store(index, std::memory_order_relaxed);
     error_ = std::move(error);
   }
@@ -264,6 +275,8 @@ class Segment : public Job {
   const unsigned workers_;
   const uint64_t seed_;  // 0: units run in order
   const uint64_t phase_;
+  const StopFlag* const stop_;
+  const uint32_t limit_ms_;
   uint64_t runs_ = 0;
   Permutation order_;
   std::vector<Entry> entries_;

@@ -33,6 +33,8 @@ class LoadedObject {
 
   // Address of a function the object defines; kFunctionNotFound when it has none of that name.
   Result<void*> find_function(const std::string& name) const;
+  // Where its code and data lie.
+  std::span<const uint8_t> memory() const { return {mapping_, mapping_size_}; }
 
  private:
   friend class ObjectLoader;

@@ -7,6 +7,7 @@
 #include "NSDictionary.hpp"
 #include "NSEnumerator.hpp"
 #include "NSError.hpp"
+#include "NSHandlerFunction.hpp"
 #include "NSNumber.hpp"
 #include "NSObjCRuntime.hpp"
 #include "NSObject.hpp"

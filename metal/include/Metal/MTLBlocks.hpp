@@ -48,7 +48,7 @@ inline void Library::newFunction(const FunctionDescriptor* descriptor,
 }
 inline Buffer* Device::newBuffer(const void* pointer, NS::UInteger length, ResourceOptions options,
                                  void (^deallocator)(void*, NS::UInteger)) {
-  using Deallocator = std::function<void(void*, NS::UInteger)>;
+  using Deallocator = NS::detail::HandlerFunction<void(void*, NS::UInteger)>;
   return newBuffer(pointer, length, options, detail::functionFromBlock<Deallocator>(deallocator));
 }
 inline void Device::newLibrary(const NS::String* source, const CompileOptions* options,

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "../Foundation/Foundation.hpp"
 #include "MTLDefines.hpp"
@@ -61,7 +60,7 @@ enum : CommandBufferErrorOption {
   CommandBufferErrorOptionEncoderExecutionStatus = 1,
 };
 
-using HandlerFunction = std::function<void(CommandBuffer*)>;
+using HandlerFunction = NS::detail::HandlerFunction<void(CommandBuffer*)>;
 
 class MLXN_METAL_API CommandBufferDescriptor : public NS::Copying<CommandBufferDescriptor> {
  public:

@@ -8,6 +8,7 @@ namespace MTL {
 
 class Device;
 class Function;
+class LinkedFunctions;
 
 class MLXN_METAL_API ComputePipelineReflection : public NS::Referencing<ComputePipelineReflection> {
  public:
@@ -38,6 +39,8 @@ class MLXN_METAL_API ComputePipelineDescriptor : public NS::Copying<ComputePipel
   void setSupportIndirectCommandBuffers(bool supportIndirectCommandBuffers);
   ShaderValidation shaderValidation() const;
   void setShaderValidation(MTL::ShaderValidation shaderValidation);
+  LinkedFunctions* linkedFunctions() const;
+  void setLinkedFunctions(const MTL::LinkedFunctions* linkedFunctions);
 };
 
 class MLXN_METAL_API ComputePipelineState

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "../Foundation/Foundation.hpp"
 #include "MTLArgument.hpp"
@@ -9,6 +8,8 @@
 #include "MTLDefines.hpp"
 #include "MTLResource.hpp"
 #include "MTLTypes.hpp"
+
+typedef struct dispatch_data_s* dispatch_data_t;
 
 namespace MTL {
 
@@ -93,11 +94,13 @@ enum : PipelineOption {
 
 using Timestamp = std::uint64_t;
 using AutoreleasedComputePipelineReflection = MTL::ComputePipelineReflection*;
-using NewLibraryCompletionHandlerFunction = std::function<void(MTL::Library*, NS::Error*)>;
+using NewLibraryCompletionHandlerFunction =
+    NS::detail::HandlerFunction<void(MTL::Library*, NS::Error*)>;
 using NewComputePipelineStateCompletionHandlerFunction =
-    std::function<void(MTL::ComputePipelineState*, NS::Error*)>;
+    NS::detail::HandlerFunction<void(MTL::ComputePipelineState*, NS::Error*)>;
 using NewComputePipelineStateWithReflectionCompletionHandlerFunction =
-    std::function<void(MTL::ComputePipelineState*, MTL::ComputePipelineReflection*, NS::Error*)>;
+    NS::detail::HandlerFunction<void(MTL::ComputePipelineState*, MTL::ComputePipelineReflection*,
+                                     NS::Error*)>;
 #ifdef __BLOCKS__
 using NewLibraryCompletionHandler = void (^)(MTL::Library*, NS::Error*);
 using NewComputePipelineStateCompletionHandler = void (^)(MTL::ComputePipelineState*, NS::Error*);
@@ -189,7 +192,7 @@ class MLXN_METAL_API Device : public NS::Referencing<Device> {
   // command buffer uses the memory any more; it may be null. The std::function form is ours; Apple
   // has blocks only.
   Buffer* newBuffer(const void* pointer, NS::UInteger length, MTL::ResourceOptions options,
-                    const std::function<void(void*, NS::UInteger)>& deallocator);
+                    const NS::detail::HandlerFunction<void(void*, NS::UInteger)>& deallocator);
   Heap* newHeap(const MTL::HeapDescriptor* descriptor);
   ResidencySet* newResidencySet(const MTL::ResidencySetDescriptor* desc, NS::Error** error);
 
@@ -204,10 +207,12 @@ class MLXN_METAL_API Device : public NS::Referencing<Device> {
   ArgumentEncoder* newArgumentEncoder(const NS::Array* arguments);
   ArgumentEncoder* newArgumentEncoder(const MTL::BufferBinding* bufferBinding);
 
-  // Files hold MSL text or a container written by mlxn::metal::serialize_library.
+  // Files hold MSL text, or a library made by the tools metal and metallib or by
+  // mlxn::metal::serialize_library; data holds such a library.
   Library* newDefaultLibrary();
   Library* newLibrary(const NS::String* filepath, NS::Error** error);
   Library* newLibrary(const NS::URL* url, NS::Error** error);
+  Library* newLibrary(dispatch_data_t data, NS::Error** error);
   Library* newLibrary(const NS::String* source, const MTL::CompileOptions* options,
                       NS::Error** error);
   void newLibrary(const NS::String* source, const MTL::CompileOptions* options,

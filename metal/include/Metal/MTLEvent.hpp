@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "../Foundation/Foundation.hpp"
 #include "MTLDefines.hpp"
@@ -11,7 +10,8 @@ namespace MTL {
 class Device;
 class SharedEvent;
 
-using SharedEventNotificationFunction = std::function<void(SharedEvent* pEvent, uint64_t value)>;
+using SharedEventNotificationFunction =
+    NS::detail::HandlerFunction<void(SharedEvent* pEvent, uint64_t value)>;
 
 class MLXN_METAL_API Event : public NS::Referencing<Event> {
  public:

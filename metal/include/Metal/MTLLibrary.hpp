@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-
 #include "../Foundation/Foundation.hpp"
 #include "MTLDataType.hpp"
 #include "MTLDefines.hpp"
@@ -73,7 +71,7 @@ enum LibraryError : NS::UInteger {
 
 using AutoreleasedArgument = MTL::Argument*;
 using FunctionCompletionHandlerFunction =
-    std::function<void(MTL::Function* pFunction, NS::Error* pError)>;
+    NS::detail::HandlerFunction<void(MTL::Function* pFunction, NS::Error* pError)>;
 
 class MLXN_METAL_API FunctionConstant : public NS::Referencing<FunctionConstant> {
  public:
@@ -126,6 +124,8 @@ class MLXN_METAL_API CompileOptions : public NS::Copying<CompileOptions> {
   void setMaxTotalThreadsPerThreadgroup(NS::UInteger maxTotalThreadsPerThreadgroup);
   Size requiredThreadsPerThreadgroup() const;
   void setRequiredThreadsPerThreadgroup(MTL::Size requiredThreadsPerThreadgroup);
+  bool enableLogging() const;  // has no effect: os_log of kernels is not available
+  void setEnableLogging(bool enableLogging);
 };
 
 class MLXN_METAL_API FunctionReflection : public NS::Referencing<FunctionReflection> {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>  // Apple's headers bring it along
+
 #include "MTLAllocation.hpp"
 #include "MTLArgument.hpp"
 #include "MTLArgumentEncoder.hpp"
@@ -26,6 +28,7 @@
 #include "MTLGPUAddress.hpp"
 #include "MTLHeap.hpp"
 #include "MTLLibrary.hpp"
+#include "MTLLinkedFunctions.hpp"
 #include "MTLPipeline.hpp"
 #include "MTLResidencySet.hpp"
 #include "MTLResource.hpp"

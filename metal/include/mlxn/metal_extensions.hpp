@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,14 @@ struct DeviceOptions {
   // Lowest tier, 0 to 3, in which kernels run on the CPU; a kernel that cannot takes a higher one.
   // -1: the setting `cpu_tier`, by which the compiler chooses unless set.
   int forced_tier = -1;
+  // Milliseconds after which the commands of a command buffer (those between two of its event
+  // commands) are stopped on the CPU and the buffer fails with CommandBufferErrorTimeout. 0: the
+  // setting `watchdog_ms`, by which they may run for ever unless set.
+  uint32_t watchdog_ms = 0;
+  // Whether calls that Apple's validation layer refuses fail their command buffer; without it they
+  // do what Metal does then, as far as that is safe (see "What is checked" in docs/metal-api.md).
+  // Not set: the setting `validation`, which is off unless set.
+  std::optional<bool> validation;
 };
 
 // A device of its own, apart from the shared default one. The caller owns it. Null on failure.

@@ -3,6 +3,8 @@
 #include <mutex>
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -143,6 +145,22 @@ void prepare_loops(FunctionPassManager& passes) {
 }
 
 }  // namespace
+
+void collect_messages(LLVMContext& context, std::string& errors) {
+  struct Collector : DiagnosticHandler {
+    explicit Collector(std::string& errors) : errors(errors) {}
+    bool handleDiagnostics(const DiagnosticInfo& info) override {
+      if (info.getSeverity() != DS_Error) return true;
+      raw_string_ostream stream(errors);
+      DiagnosticPrinterRawOStream printer(stream);
+      info.print(printer);
+      stream << "\n";
+      return true;
+    }
+    std::string& errors;
+  };
+  context.setDiagnosticHandler(std::make_unique<Collector>(errors));
+}
 
 Result<std::unique_ptr<TargetMachine>> make_target_machine(const mlxn::msl::Target& target) {
   initialise_targets();

@@ -12,12 +12,24 @@ llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> make_options() {
   options->ShowColors = false;
   options->ShowOptionNames = false;
   options->ShowFixits = false;
+  options->ShowPresumedLoc = true;  // #line counts
   return options;
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (size_t i = 0; (i = text.find(from, i)) != std::string::npos; i += to.size())
     text.replace(i, from.size(), to);
+}
+
+// What Clang says of an assignment to a swizzle of a value, in the words of MSL.
+void name_assignments(std::string& text) {
+  constexpr std::string_view kBegin = "'this' argument to member function '__put_",
+                             kEnd = "lvalue ref-qualifier";
+  for (size_t i = 0; (i = text.find(kBegin, i)) != std::string::npos;) {
+    size_t end = text.find(kEnd, i);
+    if (end == std::string::npos) return;
+    text.replace(i, end + kEnd.size() - i, "a part of a temporary vector is not assignable");
+  }
 }
 
 }  // namespace
@@ -83,6 +95,7 @@ void DiagnosticCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level
 std::string DiagnosticCollector::text() {
   report_hidden(nullptr);
   std::string text = stream_.str();
+  name_assignments(text);
   replace_all(text, "_Float16", "half");
   replace_all(text, "__bf16", "bfloat");
   replace_all(text, "__msl_static_cast", "static_cast");

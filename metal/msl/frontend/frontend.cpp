@@ -16,10 +16,13 @@
 #include "metal/msl/frontend/constant_use.h"
 #include "metal/msl/frontend/diagnostics.h"
 #include "metal/msl/frontend/overload_choice.h"
+#include "metal/msl/frontend/pragmas.h"
 #include "metal/msl/frontend/prelude.h"
 #include "metal/msl/frontend/reflection.h"
 #include "metal/msl/frontend/restrictions.h"
 #include "metal/msl/frontend/source_files.h"
+#include "metal/msl/frontend/swizzles.h"
+#include "metal/msl/frontend/threadgroup_variables.h"
 #include "metal/msl/frontend/token_rewriter.h"
 #include "metal/msl/frontend/token_scanner.h"
 #include "mlxn/base/strings.h"
@@ -59,7 +62,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
                                                         llvm::StringRef file) override {
     if (!generates()) return std::make_unique<clang::ASTConsumer>();
-    return EmitLLVMOnlyAction::CreateASTConsumer(compiler, file);
+    return without_threadgroup_construction(EmitLLVMOnlyAction::CreateASTConsumer(compiler, file));
   }
 
   void EndSourceFileAction() override {
@@ -76,6 +79,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
     sema.Initialize();
     if (auto* external = sema.getASTContext().getExternalSource())
       external->StartTranslationUnit(&compiler.getASTConsumer());
+    add_pragmas(preprocessor);
     preprocessor.EnterMainSourceFile();
     enter_tokens(preprocessor);
     if (job_.index_only || job_.needs_choices) return;
@@ -98,6 +102,7 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
       bool in_prelude = user.empty() && is_prelude(sources, token.getLocation());
       (in_prelude ? prelude : user).push_back(token);
     }
+    user = join_swizzles(preprocessor, user);
     ScanResult scanned = scan(preprocessor, user);
     job_.needs_choices = scanned.overloads.need_choice() && !job_.choosing && !job_.chosen;
     RewriteOptions options{job_.request.constant_values, job_.choices, job_.analysis};
@@ -353,9 +358,12 @@ std::vector<std::string> language_arguments(const CompileOptions& options, const
                 {"-ffp-contract=fast", "-mreassociate", "-freciprocal-math", "-fno-signed-zeros",
                  "-fapprox-func", "-D__METAL_MAYBE_FAST_MATH__=1", "-D__METAL_FAST_MATH__=1"});
   }
+  if (options.math_mode == MathMode::kFast) args.push_back("-D__FAST_MATH__=1");
   args.insert(args.end(), {"-internal-isystem", kStdlibFolder});
   return args;
 }
+
+}  // namespace
 
 std::vector<std::string> arguments_for(const CompileOptions& options,
                                        const FrontendRequest& request, bool precompiled) {
@@ -380,6 +388,8 @@ std::vector<std::string> arguments_for(const CompileOptions& options,
   for (const std::string& folder : options.include_dirs) args.insert(args.end(), {"-I", folder});
   return args;
 }
+
+namespace {
 
 // Runs the front end, guarded: a crash inside Clang becomes an error.
 Status run_once(std::string_view source, const CompileOptions& options, Job& job,

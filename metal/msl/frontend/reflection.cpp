@@ -42,6 +42,7 @@ DataType scalar_data_type(QualType type) {
 }
 
 constexpr DataType kStruct = 1, kArray = 2, kPointer = 60;
+constexpr int64_t kMaxId = 1 << 20;  // of a member of an argument buffer
 
 // First argument of an annotation as an integer.
 std::optional<int64_t> integer_argument(const clang::AnnotateAttr& attribute,
@@ -201,7 +202,7 @@ class Reflector {
     const char* fetch = threadgroup                  ? "__msl_threadgroup"
                         : argument.is_constant_space ? "__msl_constant"
                                                      : "__msl_buffer";
-    result_.call_arguments += str(fetch, "<", type, ">(", argument.index, ")");
+    result_.call_arguments += str(fetch, "<", type, ", ", argument.index, ">()");
     result_.kernel.arguments.push_back(std::move(argument));
   }
 
@@ -240,28 +241,65 @@ class Reflector {
     } else {
       argument.data_size = 1;
     }
-    if (argument.type == kStruct) add_members(pointee, "", 0, argument.members);
+    if (argument.type == kStruct) add_members(pointee, {}, argument.members);
     return argument;
   }
 
-  void add_members(QualType type, const std::string& prefix, uint64_t base,
-                   std::vector<MemberInfo>& members) {
+  // Where the members of a struct lie in the argument.
+  struct Place {
+    std::string prefix;  // of their names
+    uint64_t offset = 0;
+    uint32_t id = 0;
+  };
+
+  // Returns how many indices of an argument buffer the struct takes.
+  uint32_t add_members(QualType type, const Place& place, std::vector<MemberInfo>& members) {
     const clang::RecordDecl* record = type->getAsRecordDecl();
-    if (!record || !record->isCompleteDefinition() || members.size() > 512) return;
+    if (!record || !record->isCompleteDefinition() || members.size() > 512) return 0;
     const clang::ASTRecordLayout& layout = context_.getASTRecordLayout(record);
+    uint32_t next = 0, count = 0;
     for (const clang::FieldDecl* field : record->fields()) {
       MemberInfo member;
-      member.name = prefix + field->getNameAsString();
-      member.offset = base + layout.getFieldOffset(field->getFieldIndex()) / 8;
-      QualType element = field->getType();
-      if (const auto* array = context_.getAsConstantArrayType(element)) {
-        member.array_length = uint32_t(array->getSize().getZExtValue());
-        element = array->getElementType();
-      }
+      member.name = place.prefix + field->getNameAsString();
+      member.offset = place.offset + layout.getFieldOffset(field->getFieldIndex()) / 8;
+      const QualType element = element_of(field->getType(), member.array_length);
       member.type = data_type_of(element);
+      member.stride = uint64_t(context_.getTypeSizeInChars(element).getQuantity());
+      next = explicit_id(*field).value_or(next);
+      member.id = place.id + next;
+      const size_t at = members.size();
       members.push_back(member);
-      if (member.type == kStruct) add_members(element, member.name + ".", member.offset, members);
+      if (member.type == kStruct) {
+        const Place inner{member.name + ".", member.offset, member.id};
+        members[at].id_stride = add_members(element, inner, members);
+      }
+      next += members[at].id_stride * std::max(member.array_length, 1u);
+      count = std::max(count, next);
     }
+    return count;
+  }
+
+  // The type of an array's elements, and their number in all dimensions; the type itself and 0 when
+  // it is none.
+  QualType element_of(QualType type, uint32_t& length) {
+    length = 0;
+    while (const auto* array = context_.getAsConstantArrayType(type)) {
+      length = std::max(length, 1u) * uint32_t(array->getSize().getZExtValue());
+      type = array->getElementType();
+    }
+    return type;
+  }
+
+  // [[id(n)]]
+  std::optional<uint32_t> explicit_id(const clang::FieldDecl& field) {
+    for (const auto* attribute : field.specific_attrs<clang::AnnotateAttr>()) {
+      if (attribute->getAnnotation() != "msl.id") continue;
+      const std::optional<int64_t> id = integer_argument(*attribute, context_);
+      if (id && *id >= 0 && *id <= kMaxId) return uint32_t(*id);
+      fail(field.getLocation(), str("member '", field.getNameAsString(),
+                                    "': [[id]] must be a constant from 0 to ", kMaxId));
+    }
+    return std::nullopt;
   }
 
   clang::ASTContext& context_;

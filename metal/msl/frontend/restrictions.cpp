@@ -23,6 +23,7 @@ void check_words(clang::Preprocessor& preprocessor, const std::vector<clang::Tok
       case tok::kw_double: reason = ": there is no type of 64 bits with a fraction"; break;
       case tok::kw_goto:
       case tok::kw_virtual: reason = ""; break;
+      case tok::kw___thread:
       case tok::kw_thread_local: reason = ": variables of a function are a thread's own"; break;
       case tok::kw_new: reason = ": there is no heap"; break;
       case tok::kw_delete:

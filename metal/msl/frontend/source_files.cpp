@@ -50,12 +50,12 @@ constexpr const char* kPublicHeaders[] = {"metal_stdlib",
                                           "metal_uniform",
                                           "metal_utility",
                                           "metal_vector",
-                                          "metal_visible_function_table",
-                                          "simd/simd.h",
-                                          "simd/base.h",
-                                          "simd/vector_types.h",
-                                          "simd/matrix_types.h",
-                                          "simd/types.h"};
+                                          "metal_visible_function_table"};
+
+// Types under the names host code has for them: outside the prelude, which Metal's own is without.
+constexpr const char* kSimdHeaders[] = {"simd/simd.h",         "simd/base.h",
+                                        "simd/vector_types.h", "simd/matrix_types.h",
+                                        "simd/packed.h",       "simd/types.h"};
 
 // Metal 4 tensor primitives: outside the prelude, since their names are common words.
 constexpr const char* kTensorHeaders[] = {"metal_tensor", "metal_cooperative_tensor",
@@ -113,6 +113,7 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_file_system(
   for (const StdlibFile& file : stdlib_files())
     add(std::string(file.name), llvm::StringRef(file.text.data(), file.text.size()));
   for (const char* name : kPublicHeaders) add(name, "");
+  for (const char* name : kSimdHeaders) add(name, "#include \"msl_simd_types.h\"\n");
   for (const char* name : kTensorHeaders) add(name, "#include \"msl_tensor.h\"\n");
   if (prelude)
     memory->addFile(kPreludePch, 0,

@@ -36,6 +36,17 @@ const Expr* object_of_call(const clang::CallExpr* call) {
   return nullptr;
 }
 
+const clang::TypeSourceInfo* target_of_static_cast(const clang::CallExpr* call) {
+  const auto* callee = dyn_cast<clang::DeclRefExpr>(call->getCallee()->IgnoreParenImpCasts());
+  if (!callee || callee->getNumTemplateArgs() != 1 || call->getNumArgs() != 1 ||
+      callee->getNameInfo().getAsString() != "__msl_static_cast")
+    return nullptr;
+  const clang::TemplateArgumentLoc& target = callee->getTemplateArgs()[0];
+  return target.getArgument().getKind() == clang::TemplateArgument::Type
+             ? target.getTypeSourceInfo()
+             : nullptr;
+}
+
 llvm::ArrayRef<const Expr*> arguments_of_call(const clang::CallExpr* call) {
   llvm::ArrayRef<const Expr*> arguments(call->getArgs(), call->getNumArgs());
   bool object_first = isa<clang::CXXOperatorCallExpr>(call) && object_of_call(call);
@@ -202,6 +213,7 @@ Space SpaceFinder::of_implicit_object(const Expr*) {
 }
 
 Space SpaceFinder::of_call(const clang::CallExpr* call) {
+  if (const clang::TypeSourceInfo* target = target_of_static_cast(call)) return of_type(target);
   const clang::FunctionDecl* callee = call->getDirectCallee();
   if (!callee) return Space::kUnknown;
   const OverloadSets::Member* member = overload(callee);

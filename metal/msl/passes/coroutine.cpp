@@ -12,6 +12,7 @@
 #include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/prepare.h"
 #include "metal/msl/passes/simdgroup_ops.h"
+#include "mlxn/base/strings.h"
 
 namespace mlxn::msl {
 
@@ -224,17 +225,21 @@ void build_coroutine(Function& entry, Kernel& kernel) {
   CoroutineBuilder(entry, kernel).run();
 }
 
-void read_frame_size(Function& start, Kernel& kernel) {
+Status read_frame_size(Function& start, Kernel& kernel) {
   for (BasicBlock& block : start)
     for (Instruction& instruction : make_early_inc_range(block)) {
       auto* call = dyn_cast<CallInst>(&instruction);
       if (!call || !call->getCalledFunction() ||
           call->getCalledFunction()->getName() != kFrameMarker)
         continue;
-      if (auto* size = dyn_cast<ConstantInt>(call->getArgOperand(0)))
-        kernel.frame_bytes = alignTo(size->getZExtValue(), 64);
+      auto* size = dyn_cast<ConstantInt>(call->getArgOperand(0));
+      if (!size)
+        return Error(ErrorCode::kInternal, str("kernel '", kernel.name,
+                                               "': the size of a thread's frame is no constant"));
+      kernel.frame_bytes = alignTo(size->getZExtValue(), 64);
       call->eraseFromParent();
     }
+  return {};
 }
 
 }  // namespace mlxn::msl

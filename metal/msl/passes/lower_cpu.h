@@ -64,6 +64,6 @@ void build_masked_regions(llvm::Function& entry, Kernel& kernel, const Shape& sh
 void build_coroutine(llvm::Function& entry, Kernel& kernel);
 
 // After the coroutine passes: reads the size of the frame and removes the marker that carried it.
-void read_frame_size(llvm::Function& start, Kernel& kernel);
+Status read_frame_size(llvm::Function& start, Kernel& kernel);
 
 }  // namespace mlxn::msl

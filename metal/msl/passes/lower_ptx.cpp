@@ -10,6 +10,7 @@
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "metal/msl/passes/queries.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::msl {
@@ -23,24 +24,22 @@ class PtxKernel {
   PtxKernel(Function& entry, Kernel& kernel)
       : entry_(entry), kernel_(kernel), module_(*entry.getParent()), context_(entry.getContext()) {}
 
-  void run() {
+  Status run() {
     create_function();
     for (BasicBlock& block : *kernel_function_)
       for (Instruction& instruction : make_early_inc_range(block)) {
-        auto* call = dyn_cast<CallInst>(&instruction);
-        Function* callee = call ? call->getCalledFunction() : nullptr;
-        if (!callee || !callee->getName().starts_with("__msl_") || call->getType()->isVoidTy())
-          continue;
-        IRBuilder<> builder(call);
-        unsigned argument = 0;
-        if (call->arg_size() == 1)
-          if (auto* constant = dyn_cast<ConstantInt>(call->getArgOperand(0)))
-            argument = unsigned(constant->getZExtValue());
-        if (Value* value = make(builder, callee->getName(), argument)) {
-          call->replaceAllUsesWith(value);
-          call->eraseFromParent();
-        }
+        std::optional<Query> query = query_of(instruction);
+        if (!query) continue;
+        IRBuilder<> builder(&instruction);
+        Value* value = make(builder, query->name, query->index);
+        if (!value)
+          return Error(ErrorCode::kCompileFailed,
+                       str("kernel '", kernel_.name, "' has no argument for '", query->name.str(),
+                           "' number ", query->index));
+        instruction.replaceAllUsesWith(value);
+        instruction.eraseFromParent();
       }
+    return {};
   }
 
  private:
@@ -127,6 +126,12 @@ class PtxKernel {
     return b.CreateBinaryIntrinsic(Intrinsic::umin, left, ntid(b, k));
   }
 
+  // The parameter for an argument's index; null if the kernel has no such argument.
+  Value* parameter(const std::map<unsigned, unsigned>& places, unsigned index) {
+    auto found = places.find(index);
+    return found == places.end() ? nullptr : kernel_function_->getArg(found->second);
+  }
+
   Value* dynamic_memory(IRBuilder<>& b, unsigned index) {
     constexpr const char* kName = "msl_dynamic_threadgroup";
     GlobalVariable* block = module_.getNamedGlobal(kName);
@@ -136,7 +141,8 @@ class PtxKernel {
                                  GlobalValue::NotThreadLocal, 3);
       block->setAlignment(Align(16));
     }
-    Value* offset = kernel_function_->getArg(threadgroup_parameter_[index]);
+    Value* offset = parameter(threadgroup_parameter_, index);
+    if (!offset) return nullptr;
     return b.CreateAddrSpaceCast(b.CreateGEP(b.getInt8Ty(), block, offset), b.getPtrTy());
   }
 
@@ -152,7 +158,7 @@ class PtxKernel {
     if (name == "__msl_thread_index") return thread_index(b);
     if (name == "__msl_lane_id") return b.CreateAnd(thread_index(b), 31);
     if (name == "__msl_buffer_address" || name == "__msl_constant_address")
-      return kernel_function_->getArg(buffer_parameter_[k]);
+      return parameter(buffer_parameter_, k);
     if (name == "__msl_threadgroup_address") return dynamic_memory(b, k);
     return nullptr;
   }
@@ -168,8 +174,10 @@ class PtxKernel {
 
 }  // namespace
 
-void lower_to_ptx(Module& module, std::vector<Kernel>& kernels) {
-  for (Kernel& kernel : kernels) PtxKernel(*module.getFunction(kernel.symbol), kernel).run();
+Status lower_to_ptx(Module& module, std::vector<Kernel>& kernels) {
+  for (Kernel& kernel : kernels)
+    MLXN_TRY(PtxKernel(*module.getFunction(kernel.symbol), kernel).run());
+  return {};
 }
 
 Status link_libdevice(Module& module, const std::string& path) {

@@ -96,6 +96,16 @@ void relax(Instruction& instruction) {
   }
 }
 
+// A bool in memory is true if its byte is not zero; Clang relies on zero and one.
+void normalise_bool(TruncInst& truncation) {
+  if (!truncation.getType()->isIntegerTy(1)) return;
+  if (auto* load = dyn_cast<LoadInst>(truncation.getOperand(0)))
+    load->setMetadata(LLVMContext::MD_range, nullptr);
+  IRBuilder<> builder(&truncation);
+  truncation.replaceAllUsesWith(builder.CreateIsNotNull(truncation.getOperand(0)));
+  truncation.eraseFromParent();
+}
+
 StringRef annotation_text(Value* value) {
   auto* global = dyn_cast<GlobalVariable>(value->stripPointerCasts());
   if (!global || !global->hasInitializer()) return {};
@@ -146,6 +156,7 @@ void define_semantics(Module& module, bool relax_alignment) {
           case Instruction::URem: guard_division(cast<BinaryOperator>(instruction)); break;
           case Instruction::FPToSI: saturate_conversion(instruction, Intrinsic::fptosi_sat); break;
           case Instruction::FPToUI: saturate_conversion(instruction, Intrinsic::fptoui_sat); break;
+          case Instruction::Trunc: normalise_bool(cast<TruncInst>(instruction)); break;
           default:
             if (relax_alignment) relax(instruction);
             if (auto* intrinsic = dyn_cast<IntrinsicInst>(&instruction))

@@ -11,8 +11,8 @@
 namespace mlxn::msl {
 
 // Gives every operation MSL's meaning where C++ or LLVM leave it undefined: shift amounts wrap,
-// float to integer saturates, a zero divisor counts as one, vectors need only their element's
-// alignment.
+// float to integer saturates, a zero divisor counts as one, a bool is any byte, vectors need only
+// their element's alignment.
 void define_semantics(llvm::Module& module, bool relax_alignment);
 
 // Turns annotated threadgroup variables into globals of addrspace(3), named msl.threadgroup.*, and

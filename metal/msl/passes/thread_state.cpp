@@ -10,6 +10,7 @@
 #include "llvm/IR/ReplaceConstant.h"
 #include "metal/msl/kernel_abi.h"
 #include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/passes/queries.h"
 
 namespace mlxn::msl {
 
@@ -146,18 +147,11 @@ void lower_thread_state(Function& entry, Kernel& kernel) {
   kernel.grid_only = true;
   for (BasicBlock& block : entry)
     for (Instruction& instruction : make_early_inc_range(block)) {
-      auto* call = dyn_cast<CallInst>(&instruction);
-      Function* callee = call ? call->getCalledFunction() : nullptr;
-      if (!callee || !callee->getName().starts_with("__msl_")) continue;
-      unsigned argument = 0;
-      if (call->arg_size() == 1)
-        if (auto* constant = dyn_cast<ConstantInt>(call->getArgOperand(0)))
-          argument = unsigned(constant->getZExtValue());
-      if (Value* value = state.value(callee->getName(), argument)) {
-        kernel.grid_only &= is_of_grid(callee->getName());
-        call->replaceAllUsesWith(value);
-        call->eraseFromParent();
-      }
+      std::optional<Query> query = query_of(instruction);
+      if (!query) continue;
+      kernel.grid_only &= is_of_grid(query->name);
+      instruction.replaceAllUsesWith(state.value(query->name, query->index));
+      instruction.eraseFromParent();
     }
   place_threadgroup_variables(entry, state, kernel);
 }

@@ -5,22 +5,6 @@
 
 #include "kernel_abi.h"
 
-extern "C" {
-// Where the running thread is; replaced by the lowering. Grid positions never wrap.
-__attribute__((const, nothrow)) unsigned __msl_grid_position(unsigned dimension);
-__attribute__((const, nothrow)) unsigned __msl_local_position(unsigned dimension);
-__attribute__((const, nothrow)) unsigned __msl_group_position(unsigned dimension);
-__attribute__((const, nothrow)) unsigned __msl_group_size(unsigned dimension);  // threads present
-__attribute__((const, nothrow)) unsigned __msl_dispatch_size(unsigned dimension);  // as dispatched
-__attribute__((const, nothrow)) unsigned __msl_grid_size(unsigned dimension);
-__attribute__((const, nothrow)) unsigned __msl_grid_groups(unsigned dimension);
-// Addresses of arguments; replaced by the lowering.
-__attribute__((const, nothrow)) void* __msl_buffer_address(unsigned index);
-__attribute__((const, nothrow)) void* __msl_constant_address(
-    unsigned index);  // memory no kernel writes
-__attribute__((const, nothrow)) void* __msl_threadgroup_address(unsigned index);
-}
-
 template <int I, class T, class... Rest>
 struct __msl_nth : __msl_nth<I - 1, Rest...> {};
 template <class T, class... Rest>
@@ -48,16 +32,16 @@ struct __msl_argument<T&> {
   static T& make(void* p) { return *(T*)p; }
 };
 
-template <class T>
-__attribute__((always_inline)) inline T __msl_buffer(unsigned index) {
+template <class T, unsigned index>
+__attribute__((always_inline)) inline T __msl_buffer() {
   return __msl_argument<T>::make(__msl_buffer_address(index));
 }
-template <class T>
-__attribute__((always_inline)) inline T __msl_constant(unsigned index) {
+template <class T, unsigned index>
+__attribute__((always_inline)) inline T __msl_constant() {
   return __msl_argument<T>::make(__msl_constant_address(index));
 }
-template <class T>
-__attribute__((always_inline)) inline T __msl_threadgroup(unsigned index) {
+template <class T, unsigned index>
+__attribute__((always_inline)) inline T __msl_threadgroup() {
   return __msl_argument<T>::make(__msl_threadgroup_address(index));
 }
 // An argument switched off by its function constant. Reading it is the kernel's mistake.

@@ -5,6 +5,11 @@
 #include "msl_math_target.h"
 #include "msl_overload.h"
 
+// What is precise stays so in fast mode.
+#pragma float_control(push)
+#pragma float_control(precise, on)
+#pragma clang fp contract(off)
+
 namespace __msl {
 
 // Bit-level functions for any of the three floating types.
@@ -38,6 +43,16 @@ __MSL_FN float fma(float x, float y, float z) {
 }
 __MSL_FN float fdivide(float x, float y) {
   return x / y;
+}
+// Correctly rounded: two terms of the series around an estimate y, of whose error 1 - x y^2 no bit
+// is lost. Right for every float, which a walk over all fractions and both parities of the exponent
+// shows.
+__MSL_FN float rsqrt(float x) {
+  float y = target::rsqrt(x);
+  float root = x * y, lost = fma(x, y, -root);
+  float error = fma(-lost, y, fma(-root, y, 1.0f));
+  float better = fma(y, fma(0.375f * error, error, 0.5f * error), y);
+  return x > 0.0f && x < __builtin_inff() ? better : y;
 }
 __MSL_FN float fdim(float x, float y) {
   return x <= y ? 0.0f : x - y;
@@ -128,7 +143,7 @@ __MSL_FLOAT1(log10, ::__msl::target::log10)
 __MSL_FLOAT1(log2, ::__msl::target::log2)
 __MSL_FLOAT1(rint, ::__msl::target::rint)
 __MSL_FLOAT1(round, ::__msl::target::round)
-__MSL_FLOAT1(rsqrt, ::__msl::target::rsqrt)
+__MSL_FLOAT1(rsqrt, ::__msl::rsqrt)
 __MSL_FLOAT1(sin, ::__msl::target::sin)
 __MSL_FLOAT1(sinh, ::__msl::target::sinh)
 __MSL_FLOAT1(sinpi, ::__msl::target::sinpi)
@@ -218,12 +233,13 @@ __MSL_FN V sincos(V x, V& cosine) {
 
 namespace fast {
 
-#define __MSL_FAST_FUNCTIONS(M) M(cos) M(exp) M(exp2) M(log) M(log2) M(sin) M(pow)
+#define __MSL_FAST_FUNCTIONS(M) M(cos) M(exp) M(exp2) M(log) M(log2) M(rsqrt) M(sin) M(pow)
 __MSL_FLOAT1(cos, ::__msl::target_fast::cos)
 __MSL_FLOAT1(exp, ::__msl::target_fast::exp)
 __MSL_FLOAT1(exp2, ::__msl::target_fast::exp2)
 __MSL_FLOAT1(log, ::__msl::target_fast::log)
 __MSL_FLOAT1(log2, ::__msl::target_fast::log2)
+__MSL_FLOAT1(rsqrt, ::__msl::target_fast::rsqrt)
 __MSL_FLOAT1(sin, ::__msl::target_fast::sin)
 __MSL_FLOAT2(pow, ::__msl::target_fast::pow)
 template <class V>
@@ -239,7 +255,7 @@ __MSL_FN V sincos(V x, V& cosine) {
 // clang-format off
 #define __MSL_SHARED_FUNCTIONS(M) \
   M(acos) M(acosh) M(asin) M(asinh) M(atan) M(atanh) M(ceil) M(cosh) M(cospi) M(exp10) M(fabs) \
-  M(floor) M(log10) M(rint) M(round) M(rsqrt) M(sinh) M(sinpi) M(sqrt) M(tan) M(tanh) M(tanpi) \
+  M(floor) M(log10) M(rint) M(round) M(sinh) M(sinpi) M(sqrt) M(tan) M(tanh) M(tanpi) \
   M(trunc) M(atan2) M(copysign) M(divide) M(fdim) M(fmax) M(fmin) M(fmod) M(powr) M(fma) \
   M(fmax3) M(fmedian3) M(fmin3) M(fract) M(nextafter) M(ilogb) M(ldexp) M(frexp) M(modf)
 // clang-format on
@@ -258,3 +274,5 @@ using precise::sincos;
 #endif
 
 }  // namespace metal
+
+#pragma float_control(pop)

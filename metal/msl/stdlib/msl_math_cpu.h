@@ -222,7 +222,7 @@ __MSL_FN Angle reduce(float x) {
 __MSL_FN float sin_core(float r) {
   float z = r * r;
   float p = poly(z, -0.166666666f, 0.00833332934f, -0.000198393194f, 2.71816282e-06f);
-  return fma(r * z, p, r);
+  return copysign(fma(r * z, p, r), r);  // -0 plus a product of the other sign would be +0
 }
 __MSL_FN float cos_core(float r) {
   float z = r * r;
@@ -259,7 +259,7 @@ __MSL_FN Angle reduce_pi(float x) {
 __MSL_FN float sinpi_core(float f) {
   float z = f * f;
   float p = poly(z, -5.16771277f, 2.55016282f, -0.599205714f, 0.0810268764f);
-  return fma(f, 0x1.921fb6p+1f, fma(f * z, p, f * -0x1.777a5cp-24f));
+  return copysign(fma(f, 0x1.921fb6p+1f, fma(f * z, p, f * -0x1.777a5cp-24f)), f);
 }
 __MSL_FN float cospi_core(float f) {
   float z = f * f;
@@ -315,8 +315,8 @@ __MSL_FN float power_core(float x, float y) {
 __MSL_FN float powr(float x, float y) {
   return x < 0.0f ? __builtin_nanf("") : power_core(x, y);
 }
-__MSL_FN float pow(float x, float y) {
-  float r = power_core(fabs(x), y);
+// x^y from |x|^y: the sign, and the values exp(y log x) does not give.
+__MSL_FN float signed_power(float x, float y, float r) {
   bool whole = __builtin_rintf(y) == y;
   float half_y = y * 0.5f;
   bool odd = whole && __builtin_rintf(half_y) != half_y;
@@ -325,13 +325,16 @@ __MSL_FN float pow(float x, float y) {
   r = x == 1.0f || y == 0.0f || (x == -1.0f && fabs(y) == kInf) ? 1.0f : r;
   return r;
 }
+__MSL_FN float pow(float x, float y) {
+  return signed_power(x, y, power_core(fabs(x), y));
+}
 
 __MSL_FN float tanh(float x) {
   float a = fabs(x), z = x * x;
   float p = poly(z, -0.333332839f, 0.133314913f, -0.0537434981f, 0.0206505873f, -0.00571704506f);
   float small = fma(x * z, p, x);
   float big = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
-  return a < 0.625f ? small : copysign(big, x);
+  return copysign(a < 0.625f ? small : big, x);
 }
 __MSL_FN float sinh(float x) {
   double e = exp_double(double(x));
@@ -459,28 +462,42 @@ __MSL_FN float round(float x) {
   return __builtin_truncf(x + copysign(0x1.fffffep-2f, x));
 }
 
-// Shorter versions: no denormal results, no care for huge arguments, powers in float.
+// Shorter versions: no denormal results, angles beyond 2^24 only somewhere in [-1, 1], powers in
+// float.
 namespace fast {
 __MSL_FN float exp2(float x) {
-  Rounded<float> n = nearest(limit(x, -126.0f, 128.0f));
-  float f = limit(x, -126.0f, 128.0f) - n.value;
+  float c = limit(x, -127.0f, 128.0f);
+  Rounded<float> n = nearest(c);
+  float f = c - n.value;
   float p = poly(f, 0.693147203f, 0.240226479f, 0.0555033185f, 0.00961843985f, 0.00133991326f,
                  0.000153531541f);
-  return fma(f, p, 1.0f) * from_bits(unsigned(n.low_bits + 127) << 23);
+  // Into the exponent: a factor 2^128 would be infinite, though the product is not.
+  float r = from_bits(to_bits(fma(f, p, 1.0f)) + (unsigned(n.low_bits) << 23));
+  return c >= -126.0f ? r : fma(c, 0.0f, 0.0f);  // zero, or NaN
 }
 __MSL_FN float exp(float x) {
   return exp2(x * 0x1.715476p+0f);
 }
+// The quotient as a float has the right last bits up to 2^24. A rest beyond a quarter turn means
+// that it has lost them.
+__MSL_FN Angle reduce(float x) {
+  float n = __builtin_rintf(x * 0x1.45f306p-1f);
+  float q = fma(-4.0f, __builtin_floorf(n * 0.25f), n);
+  float r = fma(n, -0x1.921fb4p+0f, x);
+  r = fma(n, -0x1.4442d0p-24f, r);
+  r = fma(n, -0x1.84698ap-48f, r);
+  return {limit(r, -0x1.921fb6p+0f, 0x1.921fb6p+0f), nearest(q).low_bits};
+}
 __MSL_FN float sin(float x) {
-  Angle a = reduce_small(x);
-  return turned(sin_core(a.r), cos_core(a.r), a.quadrant);
+  Angle a = reduce(x);
+  return limit(turned(sin_core(a.r), cos_core(a.r), a.quadrant), -1.0f, 1.0f);
 }
 __MSL_FN float cos(float x) {
-  Angle a = reduce_small(x);
-  return turned(sin_core(a.r), cos_core(a.r), a.quadrant + 1);
+  Angle a = reduce(x);
+  return limit(turned(sin_core(a.r), cos_core(a.r), a.quadrant + 1), -1.0f, 1.0f);
 }
 __MSL_FN float pow(float x, float y) {
-  return exp2(y * cpu::log2(x));
+  return signed_power(x, y, exp2(y * cpu::log2(fabs(x))));
 }
 }  // namespace fast
 

@@ -10,6 +10,7 @@ namespace target = cpu;
 namespace target_fast {
 using cpu::log;
 using cpu::log2;
+using cpu::rsqrt;
 using cpu::fast::cos;
 using cpu::fast::exp;
 using cpu::fast::exp2;
@@ -56,7 +57,6 @@ __MSL_NV1(atan)
 __MSL_NV1(asinh)
 __MSL_NV1(acosh)
 __MSL_NV1(atanh)
-__MSL_NV1(sqrt)
 __MSL_NV1(rsqrt)
 __MSL_NV1(floor)
 __MSL_NV1(ceil)
@@ -78,6 +78,9 @@ float __nv_fast_powf(float, float);
 }
 namespace __msl {
 namespace target {
+__MSL_FN float sqrt(float x) {  // libdevice's is an approximation
+  return __builtin_elementwise_sqrt(x);
+}
 __MSL_FN float tanpi(float x) {
   return sinpi(x) / cospi(x);
 }
@@ -87,6 +90,7 @@ __MSL_FN float powr(float x, float y) {
 }  // namespace target
 namespace target_fast {
 using target::exp2;
+using target::rsqrt;
 __MSL_FN float exp(float x) {
   return __nv_fast_expf(x);
 }

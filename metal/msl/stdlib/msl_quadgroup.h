@@ -11,6 +11,9 @@ __MSL_FN unsigned quad_base() {
 __MSL_FN unsigned quad_active() {
   return (__msl_simd_active(0u) >> quad_base()) & 15u;
 }
+__MSL_FN unsigned quad_present() {
+  return (lanes_present() >> quad_base()) & 15u;
+}
 template <class T>
 __MSL_FN T quad_fetch(T value, unsigned lane) {
   return fetch(value,
@@ -96,8 +99,8 @@ class quad_vote {
   using vote_t = uint;
   explicit __MSL_MEMBER quad_vote(vote_t bits = 0) : bits_(bits) {}
   explicit __MSL_MEMBER operator vote_t() const { return bits_; }
-  __MSL_FN bool all() const { return (~bits_ & ::__msl::quad_active()) == 0; }
-  __MSL_FN bool any() const { return (bits_ & ::__msl::quad_active()) != 0; }
+  __MSL_FN bool all() const { return (~bits_ & ::__msl::quad_present()) == 0; }
+  __MSL_FN bool any() const { return (bits_ & ::__msl::quad_present()) != 0; }
 
  private:
   vote_t bits_;

@@ -3,7 +3,7 @@
 #pragma once
 #pragma clang system_header
 
-#define __MSL_CONVERGENT __attribute__((convergent, nothrow))
+#define __MSL_CONVERGENT __attribute__((convergent, nomerge, nothrow))
 
 extern "C" {
 __MSL_CONVERGENT void __msl_threadgroup_barrier(unsigned flags, unsigned site);
@@ -29,6 +29,20 @@ __MSL_MATRIX_MEMORY(__bf16, bf16)
 __MSL_CONVERGENT __msl_pair_f32 __msl_simd_matrix_fma(__msl_pair_f32 a, __msl_pair_f32 b,
                                                       __msl_pair_f32 c, unsigned site);
 
+// Where the running thread is; replaced by the lowering, which needs constants as operands. Grid
+// positions never wrap.
+__attribute__((const, nothrow)) unsigned __msl_grid_position(unsigned dimension);
+__attribute__((const, nothrow)) unsigned __msl_local_position(unsigned dimension);
+__attribute__((const, nothrow)) unsigned __msl_group_position(unsigned dimension);
+__attribute__((const, nothrow)) unsigned __msl_group_size(unsigned dimension);  // threads present
+__attribute__((const, nothrow)) unsigned __msl_dispatch_size(unsigned dimension);  // as dispatched
+__attribute__((const, nothrow)) unsigned __msl_grid_size(unsigned dimension);
+__attribute__((const, nothrow)) unsigned __msl_grid_groups(unsigned dimension);
+// Addresses of arguments; replaced by the lowering.
+__attribute__((const, nothrow)) void* __msl_buffer_address(unsigned index);
+__attribute__((const, nothrow)) void* __msl_constant_address(
+    unsigned index);  // memory no kernel writes
+__attribute__((const, nothrow)) void* __msl_threadgroup_address(unsigned index);
 __attribute__((const, nothrow)) unsigned __msl_lane_id(void);
 __attribute__((const, nothrow)) unsigned __msl_thread_index(void);
 

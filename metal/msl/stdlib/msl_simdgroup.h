@@ -6,6 +6,13 @@ namespace __msl {
 
 inline constexpr unsigned kLanes = MSL_SIMD_WIDTH;
 
+// One bit for each thread of the own simdgroup; the last one of a threadgroup may have fewer.
+__MSL_FN unsigned lanes_present() {
+  unsigned threads = __msl_group_size(0) * __msl_group_size(1) * __msl_group_size(2);
+  unsigned left = threads - __msl_thread_index() / kLanes * kLanes;
+  return left >= kLanes ? ~0u : (1u << left) - 1;
+}
+
 // Applies f, a function on 32-bit words, to the bits of a scalar, or to each component of a vector.
 template <class T, class F>
 __MSL_FN T map_words(T value, F f) {
@@ -76,8 +83,9 @@ class simd_vote {
   using vote_t = ulong;
   explicit __MSL_MEMBER simd_vote(vote_t bits = 0) : bits_(bits) {}
   explicit __MSL_MEMBER operator vote_t() const { return bits_; }
-  __MSL_FN bool all() const { return (~bits_ & __msl_simd_active(0u)) == 0; }
-  __MSL_FN bool any() const { return (bits_ & __msl_simd_active(0u)) != 0; }
+  // Of all threads of the simdgroup, not of the active ones alone.
+  __MSL_FN bool all() const { return (~bits_ & ::__msl::lanes_present()) == 0; }
+  __MSL_FN bool any() const { return (bits_ & ::__msl::lanes_present()) != 0; }
 
  private:
   vote_t bits_;

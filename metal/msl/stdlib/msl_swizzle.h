@@ -1,5 +1,6 @@
 // Swizzles as properties: `v.xyz` reads through a getter and, when no component repeats, writes
-// through a setter. The xyzw and rgba spellings share the accessors. Components are numbered 0..3.
+// through a setter, of a vector that lasts. The xyzw and rgba spellings share the accessors.
+// Components are numbered 0..3.
 #pragma once
 #pragma clang system_header
 
@@ -45,10 +46,11 @@
   __declspec(property(get = __get_##i##j)) vec<T, 2> __MSL_PASTE2(__MSL_XYZW_##i, __MSL_XYZW_##j); \
   __declspec(property(get = __get_##i##j)) vec<T, 2> __MSL_PASTE2(__MSL_RGBA_##i, __MSL_RGBA_##j);
 #define __MSL_SW2_1(i, j)                                                              \
-  __MSL_MEMBER void __put_##i##j(const vec<T, 2>& v) {                                 \
+  __MSL_MEMBER vec<T, 2> __put_##i##j(const vec<T, 2>& v)& {                           \
     T c0 = v.x, c1 = v.y;                                                              \
     __MSL_XYZW_##i = c0;                                                               \
     __MSL_XYZW_##j = c1;                                                               \
+    return vec<T, 2>(c0, c1);                                                          \
   }                                                                                    \
   __declspec(property(get = __get_##i##j, put = __put_##i##j)) vec<T, 2> __MSL_PASTE2( \
       __MSL_XYZW_##i, __MSL_XYZW_##j);                                                 \
@@ -65,11 +67,12 @@
   __declspec(property(get = __get_##i##j##k)) vec<T, 3> __MSL_SW3_NAME(__MSL_XYZW_, i, j, k); \
   __declspec(property(get = __get_##i##j##k)) vec<T, 3> __MSL_SW3_NAME(__MSL_RGBA_, i, j, k);
 #define __MSL_SW3_1(i, j, k)                                                                   \
-  __MSL_MEMBER void __put_##i##j##k(const vec<T, 3>& v) {                                      \
+  __MSL_MEMBER vec<T, 3> __put_##i##j##k(const vec<T, 3>& v)& {                                \
     T c0 = v.x, c1 = v.y, c2 = v.z;                                                            \
     __MSL_XYZW_##i = c0;                                                                       \
     __MSL_XYZW_##j = c1;                                                                       \
     __MSL_XYZW_##k = c2;                                                                       \
+    return vec<T, 3>(c0, c1, c2);                                                              \
   }                                                                                            \
   __declspec(property(get = __get_##i##j##k, put = __put_##i##j##k)) vec<T, 3> __MSL_SW3_NAME( \
       __MSL_XYZW_, i, j, k);                                                                   \
@@ -87,12 +90,13 @@
                                                                           l);                   \
   __declspec(property(get = __get_##i##j##k##l)) vec<T, 4> __MSL_SW4_NAME(__MSL_RGBA_, i, j, k, l);
 #define __MSL_SW4_1(i, j, k, l)                                                      \
-  __MSL_MEMBER void __put_##i##j##k##l(const vec<T, 4>& v) {                         \
+  __MSL_MEMBER vec<T, 4> __put_##i##j##k##l(const vec<T, 4>& v)& {                   \
     T c0 = v.x, c1 = v.y, c2 = v.z, c3 = v.w;                                        \
     __MSL_XYZW_##i = c0;                                                             \
     __MSL_XYZW_##j = c1;                                                             \
     __MSL_XYZW_##k = c2;                                                             \
     __MSL_XYZW_##l = c3;                                                             \
+    return vec<T, 4>(c0, c1, c2, c3);                                                \
   }                                                                                  \
   __declspec(property(get = __get_##i##j##k##l, put = __put_##i##j##k##l)) vec<T, 4> \
       __MSL_SW4_NAME(__MSL_XYZW_, i, j, k, l);                                       \
@@ -131,8 +135,8 @@
   __MSL_MEMBER T __get_##i() const { \
     return __MSL_XYZW_##i;           \
   }                                  \
-  __MSL_MEMBER void __put_##i(T v) { \
-    __MSL_XYZW_##i = v;              \
+  __MSL_MEMBER T __put_##i(T v)& {   \
+    return __MSL_XYZW_##i = v;       \
   }                                  \
   __declspec(property(get = __get_##i, put = __put_##i)) T __MSL_RGBA_##i;
 #define __MSL_COLOURS_2 __MSL_COLOUR(0) __MSL_COLOUR(1)

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <mlxn/metal_extensions.hpp>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,17 @@ inline NS::String* string(const std::string& value) {
   return NS::String::string(value.c_str(), NS::UTF8StringEncoding);
 }
 
-inline Ptr<MTL::Device> make_device(const char* executor, bool dispatch_sampling = true) {
+// Whether wrong calls that do no harm are errors: for tests of either behaviour. The others run
+// both ways, by the setting `validation`.
+using Validation = std::optional<bool>;
+
+inline Ptr<MTL::Device> make_device(const char* executor, bool dispatch_sampling = true,
+                                    Validation validation = {}) {
   mlxn::metal::DeviceOptions options;
   options.executor = executor;
   options.worker_count = 2;
   options.dispatch_sampling = dispatch_sampling;
+  options.validation = validation;
   options.cache = false;
   NS::Error* error = nullptr;
   auto device = TransferPtr(mlxn::metal::create_device(options, &error));
@@ -42,7 +49,8 @@ inline Ptr<MTL::Device> make_device(const char* executor, bool dispatch_sampling
 
 class ApiTest : public ::testing::Test {
  protected:
-  explicit ApiTest(const char* executor = "null") : executor_(executor) {}
+  explicit ApiTest(const char* executor = "null", Validation validation = {})
+      : executor_(executor), validation_(validation) {}
 
   void SetUp() override {
     pool_ = NS::AutoreleasePool::alloc()->init();
@@ -50,16 +58,23 @@ class ApiTest : public ::testing::Test {
       std::lock_guard lock(mutex_);
       messages_.push_back(message);
     });
-    device = make_device(executor_);
+    make_own_device(validation_);
     ASSERT_TRUE(device);
-    queue = TransferPtr(device->newCommandQueue());
   }
+
+  // Another device, where wrong calls that do no harm are errors too.
+  void validate() { make_own_device(true); }
 
   void TearDown() override {
     queue.reset();
     device.reset();
     mlxn::metal::set_validation_handler(nullptr);
     pool_->release();
+  }
+
+  void make_own_device(Validation validation) {
+    device = make_device(executor_, true, validation);
+    queue = device ? TransferPtr(device->newCommandQueue()) : Ptr<MTL::CommandQueue>();
   }
 
   // Ends the pool and begins a new one, so that autoreleased objects go.
@@ -117,6 +132,7 @@ class ApiTest : public ::testing::Test {
 
  private:
   const char* executor_;
+  Validation validation_;
   NS::AutoreleasePool* pool_ = nullptr;
   std::mutex mutex_;
   std::vector<std::string> messages_;
@@ -125,7 +141,7 @@ class ApiTest : public ::testing::Test {
 // The same with kernels that run.
 class KernelTest : public ApiTest {
  protected:
-  KernelTest() : ApiTest("cpu") {}
+  explicit KernelTest(Validation validation = {}) : ApiTest("cpu", validation) {}
 };
 
 }  // namespace mlxn_test

@@ -90,6 +90,7 @@ TEST_F(BufferTest, NoCopyUsesTheCallersMemory) {
 }
 
 TEST_F(BufferTest, NoCopyNeedsWholePages) {
+  validate();
   Pages pages;
   EXPECT_EQ(device->newBuffer(static_cast<char*>(pages.memory) + 16, pages.size,
                               MTL::ResourceStorageModeShared, nullptr),

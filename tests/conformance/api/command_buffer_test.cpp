@@ -103,6 +103,7 @@ TEST_F(CommandBufferTest, HandlersRunInOrderAndBeforeWaitReturns) {
 }
 
 TEST_F(CommandBufferTest, HandlersSeeTheError) {
+  validate();
   std::string seen;
   auto* commands = queue->commandBuffer();
   commands->popDebugGroup();
@@ -225,6 +226,7 @@ TEST_F(CommandBufferTest, DoubleCommitBeforeCompletionBecomesTheError) {
 }
 
 TEST_F(CommandBufferTest, WrongOrdersOfCallsAreErrors) {
+  validate();
   auto* twice = queue->commandBuffer();
   twice->enqueue();
   twice->enqueue();
@@ -262,6 +264,7 @@ TEST_F(CommandBufferTest, AnEncoderReleasedBeforeItsEndIsAnError) {
 }
 
 TEST_F(CommandBufferTest, NothingOfAWrongBufferRuns) {
+  validate();
   auto data = buffer(4);
   auto* commands = queue->commandBuffer();
   encode_fill(commands, data.get(), 9);
@@ -275,6 +278,7 @@ TEST_F(CommandBufferTest, NothingOfAWrongBufferRuns) {
 }
 
 TEST_F(CommandBufferTest, OnlyTheFirstViolationIsKept) {
+  validate();
   auto* commands = queue->commandBuffer();
   commands->encodeWait(nullptr, 1);
   commands->popDebugGroup();
@@ -283,6 +287,7 @@ TEST_F(CommandBufferTest, OnlyTheFirstViolationIsKept) {
 }
 
 TEST_F(CommandBufferTest, ErrorsNameTheEncodersWhenAsked) {
+  validate();
   auto descriptor = TransferPtr(MTL::CommandBufferDescriptor::alloc()->init());
   descriptor->setErrorOptions(MTL::CommandBufferErrorOptionEncoderExecutionStatus);
   auto* commands = queue->commandBuffer(descriptor.get());
@@ -302,6 +307,7 @@ TEST_F(CommandBufferTest, ErrorsNameTheEncodersWhenAsked) {
 }
 
 TEST_F(CommandBufferTest, LabelsAppearInErrors) {
+  validate();
   auto* commands = queue->commandBuffer();
   commands->setLabel(string("prefill"));
   commands->enqueue();

@@ -128,6 +128,7 @@ TEST_F(CounterTest, ResolvesIntoABuffer) {
 }
 
 TEST_F(CounterTest, WrongCallsAreErrors) {
+  validate();
   auto times = samples(device.get(), 2);
   auto data = buffer(16);
   auto fails = [&](auto encode) {

@@ -127,6 +127,7 @@ TEST_F(EventTest, AWaitNobodySignalsBlocksOnlyItsQueue) {
 }
 
 TEST_F(EventTest, AFailedBufferPoisonsItsSignals) {
+  validate();
   auto other = TransferPtr(device->newCommandQueue());
   auto event = TransferPtr(device->newSharedEvent());
   auto next = TransferPtr(device->newSharedEvent());
@@ -161,6 +162,7 @@ TEST_F(EventTest, AFailedBufferPoisonsItsSignals) {
 }
 
 TEST_F(EventTest, PoisonReachesListeners) {
+  validate();
   auto event = TransferPtr(device->newSharedEvent());
   std::promise<uint64_t> woken;
   event->notifyListener(MTL::SharedEventListener::sharedListener(), 1,
@@ -173,6 +175,7 @@ TEST_F(EventTest, PoisonReachesListeners) {
 }
 
 TEST_F(EventTest, SettingTheValueAgainClearsThePoison) {
+  validate();
   auto event = TransferPtr(device->newSharedEvent());
   auto* bad = queue->commandBuffer();
   bad->encodeSignalEvent(event.get(), 1);

@@ -24,7 +24,9 @@ TEST_F(FoundationTest, StringRefusesBytesThatAreNotValid) {
   EXPECT_EQ(NS::String::string("\xff", NS::UTF8StringEncoding), nullptr);
   EXPECT_EQ(NS::String::string("\xc0\x80", NS::UTF8StringEncoding), nullptr);      // overlong
   EXPECT_EQ(NS::String::string("\xed\xa0\x80", NS::UTF8StringEncoding), nullptr);  // surrogate
-  EXPECT_EQ(NS::String::string("\x80", NS::ASCIIStringEncoding), nullptr);
+  // Bytes above 127 in "ASCII" are UTF-8 where they can be, else ISO Latin 1.
+  EXPECT_EQ(text(NS::String::string("// \u00a9 2024", NS::ASCIIStringEncoding)), "// \u00a9 2024");
+  EXPECT_EQ(text(NS::String::string("\xa9 2024", NS::ASCIIStringEncoding)), "\u00a9 2024");
   EXPECT_EQ(text(NS::String::string("\xe4", NS::ISOLatin1StringEncoding)), "\xc3\xa4");
   char16_t units[] = u"h\u00e9";
   auto wide =

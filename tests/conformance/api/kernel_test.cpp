@@ -154,6 +154,7 @@ TEST_F(DispatchTest, ThreadgroupMemoryHasTheLengthSet) {
 }
 
 TEST_F(DispatchTest, BindingsAreCheckedAgainstTheKernel) {
+  validate();
   auto state = kernel("scaled");
   auto data = buffer(256);
   struct {
@@ -192,6 +193,7 @@ TEST_F(DispatchTest, BindingsAreCheckedAgainstTheKernel) {
 }
 
 TEST_F(DispatchTest, ThreadgroupMemoryIsCheckedAgainstTheKernel) {
+  validate();
   auto tiled = kernel("tiled");
   auto big = kernel("big");
   auto data = buffer(4096);

@@ -295,6 +295,41 @@ TEST_F(ConstantTest, DescriptorsSpecialiseToo) {
   EXPECT_EQ(run(state.get()), 42);
 }
 
+TEST_F(LibraryTest, LinkedFunctionsMayBeEmptyOnly) {
+  auto lib = library("kernel void k() {}");
+  auto function = TransferPtr(lib->newFunction(string("k")));
+  auto descriptor = TransferPtr(MTL::ComputePipelineDescriptor::alloc()->init());
+  descriptor->setComputeFunction(function.get());
+  auto* linked = MTL::LinkedFunctions::linkedFunctions();
+  descriptor->setLinkedFunctions(linked);
+  EXPECT_EQ(descriptor->linkedFunctions(), linked);
+  EXPECT_EQ(linked->functions(), nullptr);
+  auto create = [&] {
+    NS::Error* error = nullptr;
+    auto state = TransferPtr(device->newComputePipelineState(
+        descriptor.get(), MTL::PipelineOptionNone, nullptr, &error));
+    return state ? "" : text(error);
+  };
+  EXPECT_EQ(create(), "");
+  linked->setFunctions(NS::Array::array());
+  linked->setBinaryFunctions(NS::Array::array());
+  linked->setPrivateFunctions(NS::Array::array());
+  linked->setGroups(NS::Dictionary::dictionary());
+  EXPECT_EQ(create(), "");
+  linked->setPrivateFunctions(NS::Array::array(function.get()));
+  EXPECT_THAT(create(), HasSubstr("1 linked functions, expected none"));
+}
+
+TEST_F(LibraryTest, LoggingIsKeptAndHasNoEffect) {
+  auto options = TransferPtr(MTL::CompileOptions::alloc()->init());
+  EXPECT_FALSE(options->enableLogging());
+  options->setEnableLogging(true);
+  EXPECT_TRUE(options->enableLogging());
+  EXPECT_TRUE(TransferPtr(options->copy())->enableLogging());
+  NS::Error* error = nullptr;
+  EXPECT_TRUE(TransferPtr(device->newLibrary(string("kernel void k() {}"), options.get(), &error)));
+}
+
 TEST_F(LibraryTest, ReflectionDescribesTheArguments) {
   auto lib = library(std::string(kPrelude) +
                      "struct Params { int n; float4 scale; };\n"

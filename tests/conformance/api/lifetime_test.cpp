@@ -13,6 +13,8 @@ using ::testing::HasSubstr;
 
 class UnretainedTest : public ApiTest {
  protected:
+  UnretainedTest() : ApiTest("null", true) {}
+
   // Commits behind an event, calls `release`, lets the buffer run; gives its error.
   template <class Encode, class Release>
   std::string run(Encode encode, Release release) {

@@ -141,6 +141,7 @@ TEST_F(RecordingTest, SamplesStandWhereTheyWereAsked) {
 }
 
 TEST_F(RecordingTest, AWrongBufferReachesNoExecutor) {
+  validate();
   auto state = any_pipeline();
   auto* commands = queue->commandBuffer();
   auto* encoder = commands->computeCommandEncoder();

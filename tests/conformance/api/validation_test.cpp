@@ -12,6 +12,7 @@ using Encode = std::function<void(MTL::ComputeCommandEncoder*)>;
 
 class ValidationTest : public ApiTest {
  protected:
+  ValidationTest() : ApiTest("null", true) {}
   void SetUp() override {
     ApiTest::SetUp();
     state = any_pipeline();

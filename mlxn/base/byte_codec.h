@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mlxn::rt {
+namespace mlxn {
 
 // Fields one after the other: numbers as 64 bits, texts and blocks with their length in front.
 class ByteWriter {
@@ -55,4 +55,4 @@ class ByteReader {
   std::string_view rest_;
 };
 
-}  // namespace mlxn::rt
+}  // namespace mlxn

@@ -1,0 +1,87 @@
+// #pragma METAL fp: contraction and math mode for a part of the source.
+#include <gtest/gtest.h>
+
+#include "tests/conformance/msl/gpu.h"
+
+namespace {
+
+using namespace msl_test;
+
+// (1 + e)(1 - e) - 1 is 0 with two roundings and -e^2 with one.
+constexpr float kE = 0x1p-13f;
+constexpr const char* kBody = "float r = x[0] * x[1] - 1.0f; out[0] = r; }\n";
+
+// The value of the expression with `before` in front of the kernel and `inside` at its start.
+float evaluate(const std::string& before, const std::string& inside, bool fast) {
+  const Library library = compile(kPrologue + before +
+                                      "\nkernel void k(device float* out [[buffer(0)]], const "
+                                      "device float* x [[buffer(1)]]) {\n" +
+                                      inside + "\n" + kBody,
+                                  Options{.fast_math = fast, .macros = {}});
+  EXPECT_EQ(library.error, "");
+  if (!library.library) return NAN;
+  std::vector<std::vector<uint32_t>> buffers(2);
+  buffers[0].resize(64);
+  buffers[1] = {as_bits(1 + kE), as_bits(1 - kE)};
+  Launch launch;
+  launch.grid = launch.group = MTL::Size(1, 1, 1);
+  EXPECT_EQ(run(library.library.get(), "k", launch, buffers), "");
+  return as_float(buffers[0][0]);
+}
+
+TEST(Pragma, Contraction) {
+  const float once = -kE * kE, twice = 0;
+  for (bool fast : {false, true}) {
+    EXPECT_EQ(evaluate("", "", fast), once);
+    EXPECT_EQ(evaluate("#pragma METAL fp contract(off)", "", fast), twice) << fast;
+    EXPECT_EQ(evaluate("", "#pragma METAL fp contract(off)", fast), twice) << fast;
+    EXPECT_EQ(evaluate("_Pragma(\"METAL fp contract(off)\")", "", fast), twice) << fast;
+    EXPECT_EQ(evaluate("#pragma METAL fp contract(off)", "#pragma METAL fp contract(on)", fast),
+              once);
+    EXPECT_EQ(evaluate("#pragma METAL fp contract(off)", "#pragma METAL fp contract(fast)", fast),
+              once);
+  }
+}
+
+// A block of another function has no say.
+TEST(Pragma, EndsWithItsBlock) {
+  EXPECT_EQ(evaluate("float f(float a, float b) {\n#pragma METAL fp contract(off)\nreturn a * b - "
+                     "1.0f; }",
+                     "", false),
+            -kE * kE);
+}
+
+TEST(Pragma, MathMode) {
+  // Reassociation makes one multiplication of (x / 3) * 3; in safe mode both are done.
+  const std::string text =
+      "float f(float a, float b) { return (a + b) - a; }\nkernel void k(device float* out "
+      "[[buffer(0)]], const device float* x [[buffer(1)]]) { out[0] = f(x[0], x[1]); }\n";
+  auto value = [&](const char* pragma, bool fast) {
+    const Library library = compile(kPrologue + std::string(pragma) + "\n" + text,
+                                    Options{.fast_math = fast, .macros = {}});
+    EXPECT_EQ(library.error, "");
+    std::vector<std::vector<uint32_t>> buffers(2);
+    buffers[0].resize(64);
+    buffers[1] = {as_bits(1e8f), as_bits(1.0f)};
+    Launch launch;
+    launch.grid = launch.group = MTL::Size(1, 1, 1);
+    if (library.library) EXPECT_EQ(run(library.library.get(), "k", launch, buffers), "");
+    return as_float(buffers[0][0]);
+  };
+  EXPECT_EQ(value("", false), 0);
+  EXPECT_EQ(value("#pragma METAL fp math_mode(safe)", true), 0);
+  EXPECT_EQ(value("#pragma METAL fp math_mode(safe)", false), 0);
+}
+
+TEST(Pragma, UnknownOptionIsRefused) {
+  for (const char* option : {"contract(sometimes)", "math_mode(quick)", "contract", "speed(9)"}) {
+    const Library library =
+        compile(kPrologue + std::string("#pragma METAL fp ") + option +
+                "\nkernel void k(device float* x [[buffer(0)]]) { x[0] = 1; }\n");
+    EXPECT_FALSE(library.library) << option;
+    EXPECT_NE(library.error.find(option), std::string::npos) << library.error;
+    EXPECT_NE(library.error.find("program_source:3:"), std::string::npos) << library.error;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,2 @@
+#pragma once
+#define NUMBER_OF(unit) (unit * STEP)
