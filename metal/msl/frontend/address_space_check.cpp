@@ -42,8 +42,7 @@ class Checker {
         check(finder_.of_type(cast->getTypeInfoAsWritten()), cast->getType(), cast->getSubExpr());
     } else if (const auto* choice = dyn_cast<clang::ConditionalOperator>(&statement)) {
       if (choice->getType()->isPointerType())
-        check(finder_.of_pointer(choice->getTrueExpr()), choice->getType(),
-              choice->getFalseExpr());
+        check(finder_.of_pointer(choice->getTrueExpr()), choice->getType(), choice->getFalseExpr());
     } else if (const auto* call = dyn_cast<clang::CallExpr>(&statement)) {
       if (const clang::TypeSourceInfo* target = target_of_static_cast(call))
         check(finder_.of_type(target), target->getType(), call->getArg(0));

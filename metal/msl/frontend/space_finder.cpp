@@ -185,6 +185,9 @@ Space SpaceFinder::of_pointer(const Expr* expression) {
     ~Guard() { --depth; }
   } guard{++depth_};
   expression = expression->IgnoreParens();
+  // What static_cast is given has not been read or decayed yet.
+  if (expression->getType()->isArrayType()) return of_object(expression);
+  if (expression->isLValue()) return of_variable_value(expression);
   if (const auto* cleanups = dyn_cast<clang::ExprWithCleanups>(expression))
     return of_pointer(cleanups->getSubExpr());
   if (const auto* temporary = dyn_cast<clang::MaterializeTemporaryExpr>(expression))

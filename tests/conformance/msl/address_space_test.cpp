@@ -144,7 +144,7 @@ const FailureCase kCases[] = {
     {"reinterpreting_cast",
      HEAD "  threadgroup int* p = reinterpret_cast<threadgroup int*>(out); *p = 1;\n}\n", "4:59",
      "'device' memory where one to 'threadgroup'"},
-    {"static_casting", HEAD TILE "out[i] = *static_cast<device float*>(tile);\n}\n", "4:66",
+    {"static_casting", HEAD TILE "out[i] = *static_cast<device float*>(tile);\n}\n", "4:67",
      "'threadgroup' memory where one to 'device'"},
     {"choice", HEAD TILE "out[i] = *(i > 1 ? out : tile);\n}\n", "4:55",
      "'threadgroup' memory where one to 'device'"},
