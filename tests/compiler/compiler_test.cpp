@@ -222,7 +222,9 @@ TEST(Refusals, NameTheReason) {
               HasSubstr("operators that differ only in address space must have the same body"));
   auto found = library(
       "kernel void k(device float* x) { asm(\"nop\"); *x = 1; }\nfloat g();"
-      "kernel void m(device float* x) { *x = g(); }");
+      "kernel void m(device float* x) { *x = g(); }"
+      "int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }"
+      "kernel void t(device int* x) { *x = gcd(*x, 12); }");
   ASSERT_TRUE(found);
   EXPECT_THAT(compile_error(*found, request({"k"})), HasSubstr("inline assembly"));
   EXPECT_THAT(compile_error(*found, request({"m"})), HasSubstr("undefined function 'g()'"));
@@ -231,6 +233,7 @@ TEST(Refusals, NameTheReason) {
     kernel void p(device int* x) { auto f = times<3>; *x = f(*x); })")
                   ->compile(request()))
       << "a pointer to one function is that function";
+  EXPECT_TRUE(found->compile(request({"t"}))) << "a tail call is a loop";
   EXPECT_THAT(compile_error(*found, request({"nobody"})), HasSubstr("no kernel named 'nobody'"));
 }
 

@@ -40,8 +40,13 @@ class Checker {
     } else if (const auto* cast = dyn_cast<clang::ExplicitCastExpr>(&statement)) {
       if (cast->getType()->isPointerType() && cast->getSubExpr()->getType()->isPointerType())
         check(finder_.of_type(cast->getTypeInfoAsWritten()), cast->getType(), cast->getSubExpr());
+    } else if (const auto* choice = dyn_cast<clang::ConditionalOperator>(&statement)) {
+      if (choice->getType()->isPointerType())
+        check(finder_.of_pointer(choice->getTrueExpr()), choice->getType(), choice->getFalseExpr());
     } else if (const auto* call = dyn_cast<clang::CallExpr>(&statement)) {
-      if (call->getDirectCallee())
+      if (const clang::TypeSourceInfo* target = target_of_static_cast(call))
+        check(finder_.of_type(target), target->getType(), call->getArg(0));
+      else if (call->getDirectCallee())
         check_arguments(call->getDirectCallee(), arguments_of_call(call));
     } else if (const auto* construction = dyn_cast<clang::CXXConstructExpr>(&statement)) {
       check_arguments(construction->getConstructor(),

@@ -23,6 +23,7 @@ void check_words(clang::Preprocessor& preprocessor, const std::vector<clang::Tok
       case tok::kw_double: reason = ": there is no type of 64 bits with a fraction"; break;
       case tok::kw_goto:
       case tok::kw_virtual: reason = ""; break;
+      case tok::kw___thread:
       case tok::kw_thread_local: reason = ": variables of a function are a thread's own"; break;
       case tok::kw_new: reason = ": there is no heap"; break;
       case tok::kw_delete:
@@ -54,6 +55,27 @@ void check_variable(const clang::VarDecl& variable) {
                    variable.getNameAsString(), "' must be in the constant address space"));
 }
 
+// Adds the calls that a function ends with. One of itself is a loop.
+void find_tail_calls(const clang::Stmt* statement, std::set<const clang::Stmt*>& calls) {
+  if (!statement) return;
+  if (const auto* list = dyn_cast<clang::CompoundStmt>(statement)) {
+    if (!list->body_empty()) find_tail_calls(list->body_back(), calls);
+  } else if (const auto* branch = dyn_cast<clang::IfStmt>(statement)) {
+    find_tail_calls(branch->getThen(), calls);
+    find_tail_calls(branch->getElse(), calls);
+  } else if (const auto* result = dyn_cast<clang::ReturnStmt>(statement)) {
+    find_tail_calls(result->getRetValue(), calls);
+  } else if (const auto* expression = dyn_cast<clang::Expr>(statement)) {
+    const clang::Expr* value = expression->IgnoreUnlessSpelledInSource();
+    if (const auto* choice = dyn_cast<clang::ConditionalOperator>(value)) {
+      find_tail_calls(choice->getTrueExpr(), calls);
+      find_tail_calls(choice->getFalseExpr(), calls);
+    } else {
+      calls.insert(value);
+    }
+  }
+}
+
 class CallChecker {
  public:
   explicit CallChecker(const std::set<unsigned>& kernels) : kernels_(kernels) {}
@@ -70,8 +92,19 @@ class CallChecker {
   };
   enum class State { kNew, kOpen, kDone };
 
+  // The end of the body, and every return.
+  static void add_tail_returns(const FunctionDecl& function,
+                               std::set<const clang::Stmt*>& tail_calls) {
+    if (function.getReturnType()->isVoidType()) find_tail_calls(function.getBody(), tail_calls);
+    for_each_statement(function, [&](const clang::Stmt& statement) {
+      if (llvm::isa<clang::ReturnStmt>(statement)) find_tail_calls(&statement, tail_calls);
+    });
+  }
+
   void read(const FunctionDecl& function) {
     std::vector<Call>& calls = calls_[function.getCanonicalDecl()];
+    std::set<const clang::Stmt*> tail_calls;
+    add_tail_returns(function, tail_calls);
     for_each_statement(function, [&](const clang::Stmt& statement) {
       const FunctionDecl* callee = nullptr;
       if (const auto* call = dyn_cast<clang::CallExpr>(&statement))
@@ -86,7 +119,9 @@ class CallChecker {
       if (kernels_.count(callee->getLocation().getRawEncoding()))
         report_error(function, statement.getBeginLoc(),
                      str("kernel '", callee->getNameAsString(), "' cannot be called"));
-      calls.push_back({callee->getCanonicalDecl(), statement.getBeginLoc()});
+      callee = callee->getCanonicalDecl();
+      if (callee == function.getCanonicalDecl() && tail_calls.count(&statement)) return;
+      calls.push_back({callee, statement.getBeginLoc()});
     });
   }
 

@@ -36,6 +36,17 @@ const Expr* object_of_call(const clang::CallExpr* call) {
   return nullptr;
 }
 
+const clang::TypeSourceInfo* target_of_static_cast(const clang::CallExpr* call) {
+  const auto* callee = dyn_cast<clang::DeclRefExpr>(call->getCallee()->IgnoreParenImpCasts());
+  if (!callee || callee->getNumTemplateArgs() != 1 || call->getNumArgs() != 1 ||
+      callee->getNameInfo().getAsString() != "__msl_static_cast")
+    return nullptr;
+  const clang::TemplateArgumentLoc& target = callee->getTemplateArgs()[0];
+  return target.getArgument().getKind() == clang::TemplateArgument::Type
+             ? target.getTypeSourceInfo()
+             : nullptr;
+}
+
 llvm::ArrayRef<const Expr*> arguments_of_call(const clang::CallExpr* call) {
   llvm::ArrayRef<const Expr*> arguments(call->getArgs(), call->getNumArgs());
   bool object_first = isa<clang::CXXOperatorCallExpr>(call) && object_of_call(call);
@@ -174,6 +185,9 @@ Space SpaceFinder::of_pointer(const Expr* expression) {
     ~Guard() { --depth; }
   } guard{++depth_};
   expression = expression->IgnoreParens();
+  // What static_cast is given has not been read or decayed yet.
+  if (expression->getType()->isArrayType()) return of_object(expression);
+  if (expression->isLValue()) return of_variable_value(expression);
   if (const auto* cleanups = dyn_cast<clang::ExprWithCleanups>(expression))
     return of_pointer(cleanups->getSubExpr());
   if (const auto* temporary = dyn_cast<clang::MaterializeTemporaryExpr>(expression))
@@ -202,6 +216,7 @@ Space SpaceFinder::of_implicit_object(const Expr*) {
 }
 
 Space SpaceFinder::of_call(const clang::CallExpr* call) {
+  if (const clang::TypeSourceInfo* target = target_of_static_cast(call)) return of_type(target);
   const clang::FunctionDecl* callee = call->getDirectCallee();
   if (!callee) return Space::kUnknown;
   const OverloadSets::Member* member = overload(callee);

@@ -66,6 +66,10 @@ class SpaceFinder {
   int depth_ = 0;
 };
 
+// The type that static_cast, which is a function of our own headers, converts to; null for other
+// calls.
+const clang::TypeSourceInfo* target_of_static_cast(const clang::CallExpr* call);
+
 // The object a member function is called on, or null.
 const clang::Expr* object_of_call(const clang::CallExpr* call);
 // The arguments that stand for the callee's parameters.

@@ -11,6 +11,7 @@
 #include "llvm/Transforms/Scalar/InstSimplifyPass.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Scalar/TailRecursionElimination.h"
 #include "metal/msl/passes/prepare.h"
 #include "mlxn/base/strings.h"
 
@@ -127,12 +128,13 @@ ModulePassManager inline_bottom_up() {
   return passes;
 }
 
-// Makes calls through local function pointers direct.
+// Makes calls through local function pointers direct, and tail calls of a function to itself loops.
 FunctionPassManager resolve_calls() {
   FunctionPassManager passes;
   passes.addPass(SROAPass(SROAOptions::ModifyCFG));
   passes.addPass(InstCombinePass());
   passes.addPass(SimplifyCFGPass());
+  passes.addPass(TailCallElimPass());
   return passes;
 }
 

@@ -144,6 +144,10 @@ const FailureCase kCases[] = {
     {"reinterpreting_cast",
      HEAD "  threadgroup int* p = reinterpret_cast<threadgroup int*>(out); *p = 1;\n}\n", "4:59",
      "'device' memory where one to 'threadgroup'"},
+    {"static_casting", HEAD TILE "out[i] = *static_cast<device float*>(tile);\n}\n", "4:67",
+     "'threadgroup' memory where one to 'device'"},
+    {"choice", HEAD TILE "out[i] = *(i > 1 ? out : tile);\n}\n", "4:55",
+     "'threadgroup' memory where one to 'device'"},
     {"by_auto", HEAD TILE "auto q = tile + 1; device float* p = q; *p = 1;\n}\n", "4:67",
      "'threadgroup' memory"},
     {"by_alias", "using P = device float*;\n" HEAD TILE "P p = tile; *p = 1;\n}\n", "5:36",
@@ -206,11 +210,12 @@ TEST(AddressSpaces, LegalCode) {
           "  threadgroup float* t = q ? tile : q;\n"
           "  S s = {out};\n"
           "  constant float* c = table;\n"
+          "  device float* z = static_cast<device float*>(out + 1);\n"
           "  thread float& x = own[1];\n"
           "  device float& y = out[3];\n"
           "  out[i] = any(out) + any(tile) + any(own) + either(out) + either(tile) + "
           "by_value(out[i]) + sum(table) + sum(c) + *a + *b + *cell + *r + *list[1] + *t + "
-          "s.at(0) + x + y + rows((const device float(*)[4])out) + (p ? *p : 0);\n}\n"));
+          "s.at(0) + x + y + rows((const device float(*)[4])out) + (p ? *p : 0) + *z;\n}\n"));
   EXPECT_TRUE(library.library) << library.error;
 }
 

@@ -54,17 +54,20 @@ const FailureCase kCases[] = {
      "5:3", "kernel 'first' cannot be called"},
     {"recursion", "int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n" HEAD "}\n", "3:35",
      "recursive functions are not allowed: 'f'"},
-    {"tail_recursion", "int f(int a, int b) { return b == 0 ? a : f(b, a % b); }\n" HEAD "}\n",
-     "3:43", "recursive functions are not allowed: 'f'"},
+    {"recursion_before_the_end",
+     "void f(thread int& a, int b) { if (b) { f(a, b - 1); a += b; } }\n" HEAD "}\n", "3:41",
+     "recursive functions are not allowed: 'f'"},
     {"recursion_by_way_of_another",
      "int g(int n);\nint f(int n) { return n ? g(n - 1) : 0; }\n"
      "int g(int n) { return f(n); }\n" HEAD "}\n",
      "5:23", "'f' leads back to itself"},
     {"recursion_in_template",
-     "template <typename T> T f(T n) { return n ? f(n - 1) : n; }\n" HEAD "  out[i] = f(3);\n}\n",
-     "3:45", "recursive functions are not allowed: 'f'"},
-    {"recursion_of_members", "struct S { int f(int n) { return n ? f(n - 1) : 0; } };\n" HEAD "}\n",
-     "3:38", "'f' leads back to itself"},
+     "template <typename T> T f(T n) { return n ? 1 + f(n - 1) : n; }\n" HEAD
+     "  out[i] = f(3);\n}\n",
+     "3:49", "recursive functions are not allowed: 'f'"},
+    {"recursion_of_members",
+     "struct S { int f(int n) { return n ? 1 + f(n - 1) : 0; } };\n" HEAD "}\n", "3:42",
+     "'f' leads back to itself"},
 };
 MSL_FAILURES(Restrictions, kCases);
 
@@ -72,19 +75,26 @@ MSL_FAILURES(Restrictions, kCases);
 TEST(RestrictionsAllow, LegalCode) {
   const Library library = compile(
       kPrologue +
-      std::string("constant int table[] = {1, 2};\n"
-                  "static constant float scale = 2;\n"
-                  "constexpr constant int two = 2;\n"
-                  "struct S { S() = default; S(int) = delete; static constexpr int n = 4; };\n"
-                  "template <int N> int f() { if constexpr (N > 0) return f<N - 1>() + 1; else "
-                  "return 0; }\n"
-                  "int g(int x) { return x; }\n"
-                  "int g(float x) { return g(int(x)); }\n"
-                  "kernel void k(device float* out [[buffer(0)]]) {\n"
-                  "  static constant int local[] = {3};\n"
-                  "  static constexpr int other = 1;\n"
-                  "  out[0] = table[1] + scale + two + S::n + f<20>() + g(1.5f) + local[0] + "
-                  "other;\n}\n"));
+      std::string(
+          "constant int table[] = {1, 2};\n"
+          "static constant float scale = 2;\n"
+          "constexpr constant int two = 2;\n"
+          "struct S { S() = default; S(int) = delete; static constexpr int n = 4; };\n"
+          "template <int N> int f() { if constexpr (N > 0) return f<N - 1>() + 1; else "
+          "return 0; }\n"
+          "int g(int x) { return x; }\n"
+          "int g(float x) { return g(int(x)); }\n"
+          "int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }\n"
+          "struct Steps {\n"
+          "  int n = 0;\n"
+          "  void next(int k) thread { ++n; if (k > 1) { k /= 2; if (k > 0) { next(k); } } }\n"
+          "};\n"
+          "kernel void k(device float* out [[buffer(0)]]) {\n"
+          "  Steps steps; steps.next(9); out[1] = gcd(steps.n, 12);\n"
+          "  static constant int local[] = {3};\n"
+          "  static constexpr int other = 1;\n"
+          "  out[0] = table[1] + scale + two + S::n + f<20>() + g(1.5f) + local[0] + "
+          "other;\n}\n"));
   EXPECT_TRUE(library.library) << library.error;
 }
 
