@@ -6,7 +6,7 @@ import pathlib
 import re
 
 # Ours alone: documented in docs/metal-api.md.
-EXTENSIONS = {("Device", "newBuffer", "std::function<void(void*, NS::UInteger)>")}
+EXTENSIONS = {("Device", "newBuffer", "NS::detail::HandlerFunction<void(void*, NS::UInteger)>")}
 
 ENUM = re.compile(r"^enum (?:\w+ )?: [\w:]+ \{(.*?)^\};", re.MULTILINE | re.DOTALL)
 ENUMERATOR = re.compile(r"^  (\w+) = ([^,]+),", re.MULTILINE)

@@ -61,6 +61,13 @@ uintptr_t stack_of(const void* context) {
 #endif
 }
 
+// Back to run_guarded, with the signals blocked that were so before: whoever installed the handler
+// for us may have blocked more.
+[[noreturn]] void leave(ThreadState& state, const void* context) {
+  pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
+  siglongjmp(state.jump, 1);
+}
+
 bool on_fault(int number, siginfo_t* info, void* context) {
   ThreadState* state = current;
   if (!state || !state->armed.load(std::memory_order_relaxed)) return false;
@@ -73,7 +80,7 @@ bool on_fault(int number, siginfo_t* info, void* context) {
   fault.has_address = info->si_code != SI_KERNEL && (number == SIGSEGV || number == SIGBUS);
   fault.at_stack =
       fault.has_address && std::max(address, stack) - std::min(address, stack) < kStackEnd;
-  siglongjmp(state->jump, 1);
+  leave(*state, context);
 }
 
 struct sigaction previous_stop_action = {};
@@ -87,7 +94,7 @@ void on_stop(int number, siginfo_t* info, void* context) {
       if (!range.holds(instruction)) continue;
       state->armed.store(false, std::memory_order_relaxed);
       state->fault = KernelFault();
-      siglongjmp(state->jump, 1);
+      leave(*state, context);
     }
   }
   if (info->si_code == SI_TKILL) return;  // as interrupt_guarded sends it
@@ -194,7 +201,7 @@ bool run_guarded(void (*function)(void*), void* context, const GuardOptions& opt
   ThreadState* const state = current;
   state->options = options;
   state->stop.store(options.stop, std::memory_order_relaxed);
-  // Without the signal mask, which costs a call of the system: handlers do not block their signal.
+  // Without the signal mask, which costs a call of the system: leave() puts it back.
   if (sigsetjmp(state->jump, 0) == 0) {
     state->armed.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -1,3 +1,4 @@
+// compat: excluded (functions as deallocators are ours, Apple has blocks)
 // Without validation, calls that Metal then lets pass do what they do there: nothing fails, results
 // are right, and what would be unsafe is still an error.
 #include <functional>

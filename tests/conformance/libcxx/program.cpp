@@ -1,3 +1,4 @@
+// compat: excluded (functions as deallocators are ours, Apple has blocks)
 // Handlers cross between two C++ standard libraries: this program is built with libc++.
 #include <Metal/Metal.hpp>
 #include <condition_variable>
