@@ -28,6 +28,7 @@ TEST(BuiltinKernels, EveryLevelHasItsCode) {
   const bool compiled = !builtin_archives().empty();  // a choice of the build
   for (const char* level : {"x86-64", "x86-64-v2"}) {
     ScopedSetting target(Setting::kCpuTarget, level);
+    ScopedSetting tier(Setting::kCpuTier, "-1");  // the build compiles for no forced tier
     NS::Error* error = nullptr;
     metal::DeviceOptions options;
     options.executor = "cpu";
