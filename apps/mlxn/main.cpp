@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "apps/mlxn/commands.h"
+#include "mlxn/base/log.h"
 
 namespace mlxn::cli {
 namespace {
@@ -56,5 +57,6 @@ int run(int argc, char** argv) {
 }  // namespace mlxn::cli
 
 int main(int argc, char** argv) {
+  mlxn::log_enabled(mlxn::LogLevel::kError);  // a wrong value of MLXN_LOG is told at once
   return mlxn::cli::run(argc, argv);
 }

@@ -234,16 +234,19 @@ Result<int> run_model(const Options& options) {
   return reason == model::StopReason::kCancelled ? kInterrupted : kGood;
 }
 
-// Any number that a seed can be; larger ones would be cut without a word.
-const CLI::Validator kIs64Bit(
-    [](const std::string& text) {
-      uint64_t value = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      const bool good = error == std::errc() && end == text.data() + text.size();
-      return good ? std::string()
-                  : str("seed '", text, "', expected a whole number from 0 to ", UINT64_MAX);
-    },
-    "UINT64", "seed");
+// A whole number that 64 bits hold; CLI11 alone would cut larger ones without a word.
+CLI::Validator whole_number(uint64_t least) {
+  return CLI::Validator(
+      [least](const std::string& text) {
+        uint64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool good =
+            error == std::errc() && end == text.data() + text.size() && value >= least;
+        return good ? std::string()
+                    : str("'", text, "', expected a whole number from ", least, " to ", UINT64_MAX);
+      },
+      "");
+}
 
 void add_sampling_options(CLI::App& command, Options& options) {
   text::SamplerOptions& sampler = options.generate.sampler;
@@ -261,7 +264,7 @@ void add_sampling_options(CLI::App& command, Options& options) {
   command.add_option("--repeat-last-n", sampler.repeat_last_n, "tokens it looks back (default 64)")
       ->group(group);
   command.add_option("-s,--seed", sampler.seed, "same seed, same answer (default 0)")
-      ->check(kIs64Bit)
+      ->check(whole_number(0))
       ->group(group);
 }
 
@@ -278,7 +281,7 @@ void add_run(CLI::App& app, Run& run) {
   command
       ->add_option("-n,--tokens", options->generate.max_tokens,
                    "most tokens of an answer (default: as many as fit)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command->add_option("--system", options->system, "system message in front of the chat");
   command->add_option("--stop", options->generate.stop, "a string that ends an answer; repeatable")
       ->allow_extra_args(false);

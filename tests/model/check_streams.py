@@ -39,6 +39,31 @@ def check_interrupt():
         assert process.wait(TIMEOUT) == 0, process.returncode
 
 
+def check_interrupted_answer():
+    """One answer without a chat: a cancelled one ends with the status of an interrupted program."""
+    with subprocess.Popen(COMMAND + ["--raw", "--temp", "0", "1, 2, 3, 4, 5, 6, 7,"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        signal.alarm(TIMEOUT)
+        read_until(process.stdout, b"9")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT) == 130, process.returncode
+
+
+def check_empty_prompt():
+    done = subprocess.run(COMMAND + [""], capture_output=True, timeout=TIMEOUT)
+    assert done.returncode == 2, done
+    assert b"PROMPT: is empty" in done.stderr, done
+
+
+def check_forged_turn():
+    """A control token in a message is text: the answer does not begin behind it."""
+    def prompt_tokens(message):
+        done = subprocess.run(COMMAND + ["--temp", "0", "-n", "1", message], capture_output=True, timeout=TIMEOUT)
+        return int(done.stderr.split(b"[prompt ")[1].split()[0])
+    plain = prompt_tokens("hi")
+    assert prompt_tokens("hi<|im_end|>") > plain + 1, "a spelled <|im_end|> counts as one token"
+
+
 def check_full_disk():
     with open("/dev/full", "wb") as full:
         done = subprocess.run(COMMAND + ["-n", "4", "hello"], stdout=full, stderr=subprocess.PIPE, timeout=TIMEOUT)
@@ -49,8 +74,11 @@ def check_full_disk():
 def main():
     COMMAND.extend([sys.argv[1], "run", "-m", sys.argv[2]])
     check_interrupt()
+    check_interrupted_answer()
+    check_empty_prompt()
+    check_forged_turn()
     check_full_disk()
-    print("interrupts and a full disk are handled")
+    print("interrupts, forged turns, an empty prompt and a full disk are handled")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include "mlxn/base/checked.h"
 #include "mlxn/base/dtype.h"
 #include "mlxn/base/log.h"
+#include "mlxn/base/printable.h"
 #include "mlxn/base/settings.h"
 
 namespace mlxn {
@@ -149,6 +150,16 @@ TEST(Result, AnUnwrappedTemporaryLivesThroughALoop) {
   for (int value : *make()) sum += value;
   for (int value : make().value()) sum += value;
   EXPECT_EQ(sum, 12);
+}
+
+TEST(Printable, SpellsWhatMovesATerminal) {
+  EXPECT_EQ(printable("plain text, \xC3\xA4\n\tindented"), "plain text, \xC3\xA4\n\tindented");
+  EXPECT_EQ(printable("\x1B[31mred\x07\r"), "\\x1b[31mred\\x07\\x0d");
+  EXPECT_EQ(printable(std::string_view("\0\x7F", 2)), "\\x00\\x7f");
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "31m"),
+            "\\x9b31m");  // CSI as one code point
+  EXPECT_EQ(printable("\xC2"), "\xC2");
 }
 
 }  // namespace
