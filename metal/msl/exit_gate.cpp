@@ -42,10 +42,6 @@ class ExitGate {
     closer_ = std::this_thread::get_id();
     changed_.wait(lock, [&] { return inside_ == 0 || is_inside; });
   }
-  bool is_closed() {
-    const std::lock_guard lock(mutex_);
-    return closer_ != std::thread::id();
-  }
 
   // Set while this thread compiles: it may call exit() in there.
   static thread_local bool is_inside;
@@ -77,12 +73,10 @@ auto pass(const Function& function) -> decltype(function()) {
   return result;
 }
 
+// Its end needs no gate: a library frees its own memory and nothing else.
 class GatedLibrary : public Library {
  public:
   explicit GatedLibrary(std::unique_ptr<Library> inner) : inner_(std::move(inner)) {}
-  ~GatedLibrary() override {
-    if (gate().is_closed()) inner_.release();  // what it would use may be gone
-  }
   const LibraryInfo& info() const override { return inner_->info(); }
   Result<Image> compile(const CompileRequest& request) const override {
     return pass([&] { return inner_->compile(request); });
