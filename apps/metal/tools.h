@@ -17,6 +17,10 @@ int run_archiver(const Words& words);  // metal-ar
 int run_xcrun(const Words& words);     // calls a tool by its name
 int run_sw_vers(const Words& words);
 
+// The tool of this name; null when it is none of these.
+using Tool = int (*)(const Words&);
+Tool find_tool(const std::string& name);
+
 // The system whose developer tools these stand for.
 inline constexpr const char* kMacosVersion = "15.0";
 inline constexpr const char* kIosVersion = "18.0";

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <map>
 
 #include "apps/metal/tools.h"
 #include "mlxn/base/strings.h"
@@ -20,9 +19,6 @@ constexpr const char* kXcrunHelp =
     "  --show-sdk-version        version of the SDK\n"
     "  --show-sdk-path           its folder\n"
     "  -f, --find TOOL           path of a tool\n";
-
-const std::map<std::string, int (*)(const Words&)> kTools = {
-    {"metal", run_metal}, {"metallib", run_metallib}, {"metal-ar", run_archiver}};
 
 // The folder that this program lies in.
 std::string own_folder() {
@@ -40,12 +36,10 @@ int run_other(const Words& words) {
                                                      "': ", std::strerror(errno))));
 }
 
-Result<std::string> find_tool(const std::string& name) {
-  if (kTools.count(name)) return own_folder() + "/" + name;
-  const std::string path = [] {
-    const char* value = ::getenv("PATH");
-    return std::string(value ? value : "");
-  }();
+Result<std::string> path_of(const std::string& name) {
+  if (find_tool(name)) return own_folder() + "/" + name;
+  const char* value = ::getenv("PATH");
+  const std::string path = value ? value : "";
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find(':', begin), path.size());
     const std::string candidate = path.substr(begin, end - begin) + "/" + name;
@@ -78,7 +72,7 @@ int run_xcrun(const Words& words) {
     else if (word == "--show-sdk-path" || word == "-show-sdk-path")
       return print(std::filesystem::path(own_folder()).parent_path().string());
     else if ((word == "-f" || word == "-find" || word == "--find") && has_next)
-      return print(find_tool(words[at + 1]));
+      return print(path_of(words[at + 1]));
     else if (word == "-h" || word == "--help")
       return print(std::string(kXcrunHelp));
     else if (word != "-r" && word != "--run" && word != "-v" && word != "--verbose" &&
@@ -89,9 +83,8 @@ int run_xcrun(const Words& words) {
   if (at == words.size())
     return complain("xcrun", Error(ErrorCode::kInvalidArgument, "no tool is named; see --help"));
   const Words rest(words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
-  const auto own = kTools.find(rest[0]);
-  if (own == kTools.end()) return run_other(rest);
-  return own->second(Words(rest.begin() + 1, rest.end()));
+  const Tool own = find_tool(rest[0]);
+  return own ? own(Words(rest.begin() + 1, rest.end())) : run_other(rest);
 }
 
 int run_sw_vers(const Words& words) {
