@@ -48,12 +48,10 @@ endif()
 # The SDK: what projects for Apple's Metal need to build here (docs/sdk.md). Everything in it is found from its
 # own place, three folders below the prefix.
 set(sdk_dir lib/mlxn/sdk)
-configure_file(${PROJECT_SOURCE_DIR}/metal/sdk/cmake/toolchain.cmake.in ${PROJECT_BINARY_DIR}/sdk/toolchain.cmake @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/sdk/toolchain.cmake ${PROJECT_SOURCE_DIR}/metal/sdk/cmake/project.cmake
-              ${PROJECT_SOURCE_DIR}/metal/sdk/cmake/dependencies.cmake
-        DESTINATION ${sdk_dir}/cmake COMPONENT sdk)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/metal/sdk/include DESTINATION ${sdk_dir} COMPONENT sdk)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/metal/sdk/cmake ${PROJECT_SOURCE_DIR}/metal/sdk/include
+        DESTINATION ${sdk_dir} COMPONENT sdk)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/metal/sdk/bin/mlxn-sdk DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT sdk)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/metal/sdk/bin/compiler DESTINATION ${sdk_dir}/bin COMPONENT sdk)
 set_target_properties(mlxn_metal_tools PROPERTIES INSTALL_RPATH "$ORIGIN/../../../../${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS mlxn_metal_tools RUNTIME DESTINATION ${sdk_dir}/bin COMPONENT sdk)
 function(mlxn_install_link target link)
@@ -64,6 +62,9 @@ function(mlxn_install_link target link)
 endfunction()
 foreach(name metallib metal-ar xcrun sw_vers)
   mlxn_install_link(metal bin/${name})
+endforeach()
+foreach(name cc c++ gcc g++ clang clang++)
+  mlxn_install_link(compiler bin/${name})
 endforeach()
 foreach(name Metal Foundation QuartzCore)
   mlxn_install_link(../../../../${CMAKE_INSTALL_LIBDIR}/libmlxn_metal.so lib/lib${name}.so)

@@ -21,6 +21,7 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::kDeviceLost: return "device lost";
     case ErrorCode::kPageFault: return "page fault";
     case ErrorCode::kTimeout: return "timeout";
+    case ErrorCode::kCancelled: return "cancelled";
     case ErrorCode::kInternal: return "internal error";
   }
   return "unknown error";

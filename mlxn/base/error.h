@@ -25,6 +25,7 @@ enum class ErrorCode {
   kDeviceLost,        // the device stopped answering
   kPageFault,         // a kernel touched memory that is not there
   kTimeout,           // it took longer than is allowed
+  kCancelled,         // the caller asked to stop
   kInternal,          // a bug in this library
 };
 

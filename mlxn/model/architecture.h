@@ -47,6 +47,8 @@ struct ForwardPass {
   const Buffer& sequences;  // u32 [tokens]
   const Buffer& outputs;    // u32 [n]: which of the tokens logits are wanted for
   const Buffer& logits;     // f32 [n, vocabulary]
+  // Called between layers, where a pass may be cut into command buffers; an error ends it.
+  const std::function<Status()>& between_layers;
 };
 
 // Immutable; passes may be encoded from several threads.

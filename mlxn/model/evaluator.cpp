@@ -5,6 +5,7 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/core/graph.h"
+#include "mlxn/core/session.h"
 #include "mlxn/ops/matmul/matmul.h"
 
 namespace mlxn::model {
@@ -100,8 +101,8 @@ Status Evaluator::check(uint32_t sequence, std::span<const int32_t> tokens) cons
   return {};
 }
 
-Result<std::span<const float>> Evaluator::append(uint32_t sequence,
-                                                 std::span<const int32_t> tokens) {
+Result<std::span<const float>> Evaluator::append(uint32_t sequence, std::span<const int32_t> tokens,
+                                                 const Cancelled& cancelled) {
   if (tokens.empty()) return Error(ErrorCode::kInvalidArgument, "no tokens, expected at least one");
   MLXN_TRY(check(sequence, tokens));
   const uint64_t start = sequences_[sequence].size();
@@ -112,7 +113,7 @@ Result<std::span<const float>> Evaluator::append(uint32_t sequence,
     for (uint64_t i = done; i < done + count; ++i) pass.add(sequence, start + i, tokens[i]);
     done += count;
     if (done == tokens.size()) pass.outputs = {static_cast<uint32_t>(count - 1)};
-    MLXN_ASSIGN(logits, run(pass));
+    MLXN_ASSIGN(logits, run(pass, cancelled));
   }
   sequences_[sequence].insert(sequences_[sequence].end(), tokens.begin(), tokens.end());
   return logits;
@@ -174,35 +175,58 @@ uint64_t Evaluator::keep_prefix(uint32_t sequence, std::span<const int32_t> toke
   return known.size();
 }
 
-// One command buffer: what the host knows goes in, the logits come out.
-Result<std::span<const float>> Evaluator::run(const Pass& pass) {
+// What the host knows goes in, the logits come out.
+Result<std::span<const float>> Evaluator::run(const Pass& pass, const Cancelled& cancelled) {
+  if (cancelled && cancelled()) return Error(ErrorCode::kCancelled, "before a pass");
   MLXN_TRY(model_->check_file());
   MLXN_TRY(copy(pass.tokens, tokens_));
   MLXN_TRY(copy(pass.positions, positions_));
   MLXN_TRY(copy(pass.sequences, slots_));
   MLXN_TRY(copy(pass.outputs, outputs_));
   const uint64_t tokens = pass.tokens.size(), outputs = pass.outputs.size();
-  MLXN_ASSIGN(CommandEncoder encoder, model_->device().command_encoder());
-  if (options_.replay && tokens <= kMatvecRows) {
-    MLXN_ASSIGN(const std::shared_ptr<ReplayPlan> recorded, plan(tokens, outputs));
-    MLXN_TRY(encoder.replay(recorded));
-    stats_.dispatches += recorded->dispatch_count();
-    stats_.barriers += recorded->barrier_count();
-  } else {
-    const Counters before = model_->device().counters();
-    MLXN_TRY(encode(encoder, tokens, outputs));
-    const Counters encoded = model_->device().counters() - before;
-    stats_.dispatches += encoded.dispatches;
-    stats_.barriers += encoded.barriers;
-  }
+  const bool recorded = options_.replay && tokens <= kMatvecRows;
+  MLXN_TRY(recorded ? submit_recorded(tokens, outputs)
+                    : submit_encoded(tokens, outputs, cancelled));
   ++stats_.passes;
-  MLXN_TRY(encoder.commit_and_wait_labeled(str("forward ", tokens)));
   MLXN_TRY(model_->check_file());
   MLXN_ASSIGN(const std::span<const float> logits, logits_.as_slice<float>());
   return logits.first(outputs * model_->shape().vocabulary);
 }
 
-Status Evaluator::encode(ComputeEncoder& encoder, uint64_t tokens, uint64_t outputs) {
+Status Evaluator::submit_recorded(uint64_t tokens, uint64_t outputs) {
+  MLXN_ASSIGN(const std::shared_ptr<ReplayPlan> recorded, plan(tokens, outputs));
+  MLXN_ASSIGN(CommandEncoder encoder, model_->device().command_encoder());
+  MLXN_TRY(encoder.replay(recorded));
+  stats_.dispatches += recorded->dispatch_count();
+  stats_.barriers += recorded->barrier_count();
+  return encoder.commit_and_wait_labeled(str("forward ", tokens));
+}
+
+// One command buffer; one for each layer when somebody may want to cancel, because what is
+// committed runs to its end.
+Status Evaluator::submit_encoded(uint64_t tokens, uint64_t outputs, const Cancelled& cancelled) {
+  const Counters before = model_->device().counters();
+  MLXN_ASSIGN(EncoderSession session, model_->device().encoder_session());
+  const std::string label = str("forward ", tokens);
+  session.begin_stage(label);
+  auto between_layers = [&]() -> Status {
+    if (!cancelled) return {};
+    MLXN_TRY(session.commit_and_wait());
+    if (cancelled()) return Error(ErrorCode::kCancelled, str("in a pass over ", tokens, " tokens"));
+    MLXN_TRY(session.reset_for_next_stage());
+    session.begin_stage(label);
+    return {};
+  };
+  MLXN_TRY(encode(session.encoder(), tokens, outputs, between_layers));
+  MLXN_TRY(session.commit_and_wait());
+  const Counters encoded = model_->device().counters() - before;
+  stats_.dispatches += encoded.dispatches;
+  stats_.barriers += encoded.barriers;
+  return {};
+}
+
+Status Evaluator::encode(ComputeEncoder& encoder, uint64_t tokens, uint64_t outputs,
+                         const std::function<Status()>& between_layers) {
   const uint64_t width = model_->shape().vocabulary;
   const Buffer token_ids = head(tokens_, {tokens}, tokens * 4);
   const Buffer positions = head(positions_, {tokens}, tokens * 4);
@@ -217,7 +241,8 @@ Status Evaluator::encode(ComputeEncoder& encoder, uint64_t tokens, uint64_t outp
                                         .positions = positions,
                                         .sequences = slots,
                                         .outputs = chosen,
-                                        .logits = logits});
+                                        .logits = logits,
+                                        .between_layers = between_layers});
 }
 
 Result<std::shared_ptr<ReplayPlan>> Evaluator::plan(uint64_t tokens, uint64_t outputs) {
@@ -225,7 +250,7 @@ Result<std::shared_ptr<ReplayPlan>> Evaluator::plan(uint64_t tokens, uint64_t ou
   if (known) return known;
   MLXN_ASSIGN(CommandEncoder recorder, model_->device().command_encoder());
   recorder.start_capture();
-  MLXN_TRY(encode(recorder, tokens, outputs));
+  MLXN_TRY(encode(recorder, tokens, outputs, [] { return Status(); }));
   Graph graph(*recorder.take_capture());
   MLXN_ASSIGN(known, graph.prepare(model_->device()));
   return known;

@@ -31,7 +31,7 @@ struct SequenceToken {
 
 // What passes have given the device so far.
 struct EvaluatorStats {
-  uint64_t passes = 0;  // each a command buffer
+  uint64_t passes = 0;
   uint64_t dispatches = 0, barriers = 0;
 };
 
@@ -50,10 +50,13 @@ class Evaluator {
   const EvaluatorStats& stats() const { return stats_; }
   std::span<const int32_t> tokens(uint32_t sequence) const { return sequences_[sequence]; }
 
+  using Cancelled = std::function<bool()>;
   // Appends at least one token, in passes of at most options().chunk, and gives the logits of the
   // last one. They are valid until the next call. kOutOfRange when the context is full, with the
-  // sizes; then nothing was appended.
-  Result<std::span<const float>> append(uint32_t sequence, std::span<const int32_t> tokens);
+  // sizes; then nothing was appended. `cancelled` is asked between passes and between the layers of
+  // those over many tokens; true ends the call with kCancelled.
+  Result<std::span<const float>> append(uint32_t sequence, std::span<const int32_t> tokens,
+                                        const Cancelled& cancelled = {});
   // The same with the logits of every token: `visit` gets its index among `tokens` and its logits.
   using Visit = std::function<void(uint64_t index, std::span<const float> logits)>;
   Status append_each(uint32_t sequence, std::span<const int32_t> tokens, const Visit& visit);
@@ -77,8 +80,11 @@ class Evaluator {
   Evaluator(std::shared_ptr<const Model> model, const EvaluatorOptions& options, KvCache cache);
   Status allocate();
   Status check(uint32_t sequence, std::span<const int32_t> tokens) const;
-  Result<std::span<const float>> run(const Pass& pass);
-  Status encode(ComputeEncoder& encoder, uint64_t tokens, uint64_t outputs);
+  Result<std::span<const float>> run(const Pass& pass, const Cancelled& cancelled = {});
+  Status submit_recorded(uint64_t tokens, uint64_t outputs);
+  Status submit_encoded(uint64_t tokens, uint64_t outputs, const Cancelled& cancelled);
+  Status encode(ComputeEncoder& encoder, uint64_t tokens, uint64_t outputs,
+                const std::function<Status()>& between_layers);
   Result<std::shared_ptr<ReplayPlan>> plan(uint64_t tokens, uint64_t outputs);
 
   std::shared_ptr<const Model> model_;

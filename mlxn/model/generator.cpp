@@ -59,7 +59,6 @@ Result<Generated> generate(Evaluator& evaluator, const text::Tokenizer& tokenize
   MLXN_ASSIGN(text::StopStrings stop, text::StopStrings::create(options.stop));
   Generated result;
   Output output(std::move(stop), events, result.text);
-  auto cancelled = [&] { return events.cancelled && events.cancelled(); };
 
   uint64_t start = now_ns();
   result.prompt_tokens = prompt.size();
@@ -72,12 +71,13 @@ Result<Generated> generate(Evaluator& evaluator, const text::Tokenizer& tokenize
   result.reused_tokens = evaluator.keep_prefix(sequence, prompt);
   std::span<const float> logits;
   for (uint64_t done = result.reused_tokens; done < prompt.size();) {
-    if (cancelled()) {
+    const uint64_t count = std::min<uint64_t>(evaluator.options().chunk, prompt.size() - done);
+    const auto appended = evaluator.append(sequence, prompt.subspan(done, count), events.cancelled);
+    if (!appended && appended.error().code() == ErrorCode::kCancelled) {
       result.reason = StopReason::kCancelled;
       return result;
     }
-    const uint64_t count = std::min<uint64_t>(evaluator.options().chunk, prompt.size() - done);
-    MLXN_ASSIGN(logits, evaluator.append(sequence, prompt.subspan(done, count)));
+    MLXN_ASSIGN(logits, appended);
     done += count;
     if (events.prompt) events.prompt(done, prompt.size());
   }
@@ -90,7 +90,7 @@ Result<Generated> generate(Evaluator& evaluator, const text::Tokenizer& tokenize
   result.reason = most == room && most != options.max_tokens ? StopReason::kContextFull
                                                              : StopReason::kMaxTokens;
   while (result.tokens.size() < most) {
-    if (cancelled()) {
+    if (events.cancelled && events.cancelled()) {
       result.reason = StopReason::kCancelled;
       break;
     }

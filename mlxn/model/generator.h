@@ -39,7 +39,7 @@ struct Generated {
 struct GenerateEvents {
   std::function<void(std::string_view text)> text;            // the next part, whole code points
   std::function<void(uint64_t done, uint64_t total)> prompt;  // tokens of it
-  std::function<bool()> cancelled;  // asked between passes; true ends the answer
+  Evaluator::Cancelled cancelled;                             // asked often; true ends the answer
 };
 
 // Makes `sequence` hold `prompt` (keeping what it has in common with it) and then the answer. The

@@ -37,3 +37,15 @@ unset(ENV{LD_LIBRARY_PATH})
 step(${prefix}/bin/mlxn-sdk ${CMAKE_COMMAND} -G Ninja -S ${METAL_PROJECT} -B ${WORK}/metal_project)
 step(${prefix}/bin/mlxn-sdk ${CMAKE_COMMAND} --build ${WORK}/metal_project)
 step(${WORK}/metal_project/program ${WORK}/metal_project/kernels.metallib)
+
+message("== compilers of a Mac")
+# Frameworks and architectures are named as on a Mac; what the program needs of the C++ library is libc++'s.
+foreach(name c++ g++ clang++)
+  step(${prefix}/bin/mlxn-sdk ${name} -arch arm64 -mmacosx-version-min=14.0 -isysroot /nowhere -std=c++17
+       -I ${prefix}/include ${METAL_PROJECT}/main.cpp -framework Metal -framework Foundation -o ${WORK}/by_${name})
+  step(${WORK}/by_${name} ${WORK}/metal_project/kernels.metallib)
+endforeach()
+execute_process(COMMAND ${prefix}/bin/mlxn-sdk cc -arch RESULT_VARIABLE code ERROR_VARIABLE said)
+if(code EQUAL 0 OR NOT said MATCHES "-arch")
+  message(FATAL_ERROR "cc -arch: expected an error that names the option, got ${code}: ${said}")
+endif()

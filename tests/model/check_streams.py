@@ -49,6 +49,20 @@ def check_interrupted_answer():
         assert process.wait(TIMEOUT) == 130, process.returncode
 
 
+def check_interrupted_prompt():
+    """Reading a long prompt is interrupted too. A terminal is told how far it is."""
+    prompt = "1, 2, 3, " * 800
+    ours, theirs = os.openpty()
+    with subprocess.Popen(COMMAND + ["--raw", "--temp", "0", "-n", "1", prompt], stdout=subprocess.PIPE,
+                          stderr=theirs) as process, open(ours, "rb", buffering=0) as terminal:
+        os.close(theirs)
+        signal.alarm(TIMEOUT)
+        read_until(terminal, b"prompt")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT) == 130, process.returncode
+        assert process.stdout.read().strip() == b""
+
+
 def check_empty_prompt():
     done = subprocess.run(COMMAND + [""], capture_output=True, timeout=TIMEOUT)
     assert done.returncode == 2, done
@@ -75,6 +89,7 @@ def main():
     COMMAND.extend([sys.argv[1], "run", "-m", sys.argv[2]])
     check_interrupt()
     check_interrupted_answer()
+    check_interrupted_prompt()
     check_empty_prompt()
     check_forged_turn()
     check_full_disk()

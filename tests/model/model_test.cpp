@@ -289,6 +289,26 @@ TEST(ModelMemory, WeightsAreUsedWhereTheyLie) {
   EXPECT_GT(shared_model()->mapped_bytes(), uint64_t{90} << 20);
 }
 
+TEST(ModelPasses, APassOverManyTokensEndsBetweenLayersWhenCancelled) {
+  const std::vector<int32_t> tokens(40, 7);
+  Evaluator whole = make(shared_model());
+  const std::vector<float> expected = logits_after(whole, tokens);
+
+  Evaluator evaluator = make(shared_model());
+  int asked = 0;
+  const auto ended = evaluator.append(0, tokens, [&] { return ++asked == 3; });
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code(), ErrorCode::kCancelled) << ended.error().to_string();
+  EXPECT_EQ(asked, 3);  // before the pass and behind two layers
+  EXPECT_TRUE(evaluator.tokens(0).empty());
+
+  asked = 0;
+  const auto logits = evaluator.append(0, tokens, [&] { return ++asked == 0; });
+  ASSERT_TRUE(logits) << logits.error().to_string();
+  EXPECT_EQ(asked, static_cast<int>(shared_model()->shape().layers));
+  EXPECT_TRUE(std::ranges::equal(*logits, expected));
+}
+
 TEST(ModelPasses, OneCommandBufferForAToken) {
   Evaluator evaluator = make(shared_model());
   const std::vector<int32_t> tokens(4, 7);

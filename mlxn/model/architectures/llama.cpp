@@ -181,6 +181,7 @@ Status Llama::encode(const ForwardPass& pass) const {
   MLXN_ASSIGN(const Values v, values(pass));
   MLXN_TRY(embedding(encoder, kernels, {.table = embedding_, .ids = pass.tokens, .output = v.x}));
   for (uint32_t i = 0; i < p_.layers; ++i) {
+    if (i > 0) MLXN_TRY(pass.between_layers());
     MLXN_TRY(encode_attention(pass, i, v));
     MLXN_TRY(encode_feed_forward(pass, layers_[i], v));
   }
