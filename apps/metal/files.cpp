@@ -2,13 +2,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 
 #include <unistd.h>
 
 #include "apps/metal/tools.h"
+#include "mlxn/base/read_file.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::metal_tool {
@@ -22,14 +20,8 @@ int complain(const char* tool, const Error& error) {
   return 1;
 }
 
-Result<std::string> read_file(const std::string& path) {
-  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path))
-    return Error(ErrorCode::kIo, str("cannot open '", path, "'"));
-  std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  if (file.bad()) return Error(ErrorCode::kIo, str("cannot read '", path, "'"));
-  return bytes;
+Result<std::string> read_input(const std::string& path) {
+  return read_file(path == "-" ? "/dev/stdin" : path);
 }
 
 namespace {

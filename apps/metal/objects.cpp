@@ -34,7 +34,7 @@ Result<Object> compile_source(const Arguments& arguments, const std::string& pat
 }
 
 Result<std::vector<Object>> read_objects(const std::string& path) {
-  MLXN_ASSIGN(const std::string bytes, read_file(path));
+  MLXN_ASSIGN(const std::string bytes, read_input(path));
   auto units = msl::read_library_file(bytes);
   if (!units) return Error(units.error().code(), str(path, ": ", units.error().message()));
   std::vector<Object> objects;

@@ -32,7 +32,7 @@ std::string default_target(const Arguments& arguments, const std::string& path) 
 Result<msl::Preprocessed> preprocess_source(const Arguments& arguments, const std::string& path,
                                             const msl::PreprocessRequest& request) {
   MLXN_ASSIGN(const msl::Compiler* compiler, msl::compiler());
-  MLXN_ASSIGN(std::string source, read_file(path));
+  MLXN_ASSIGN(std::string source, read_input(path));
   msl::CompileOptions options = arguments.compile;
   options.source_name = path == "-" ? "stdin" : path;
   const std::string folder = std::filesystem::path(path).parent_path().string();

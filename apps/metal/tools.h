@@ -27,7 +27,7 @@ inline constexpr const char* kIosVersion = "18.0";
 
 // "metal: error: what" and status 1.
 int complain(const char* tool, const Error& error);
-Result<std::string> read_file(const std::string& path);  // - is standard input
+Result<std::string> read_input(const std::string& path);  // - is standard input
 // The file appears whole or not at all. - is standard output.
 Status write_file(const std::string& path, std::string_view bytes);
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "apps/mslc/options.h"
+#include "mlxn/base/read_file.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::mslc {

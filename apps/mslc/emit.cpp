@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/mslc/options.h"
+#include "mlxn/base/read_file.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::mslc {

@@ -3,22 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "apps/mslc/options.h"
 #include "metal/msl/module.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::mslc {
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error(ErrorCode::kIo, str("cannot open '", path, "'"));
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return Error(ErrorCode::kIo, str("cannot read '", path, "'"));
-  return text;
-}
 
 msl::CompileOptions options_for(const Options& options, const std::string& path) {
   msl::CompileOptions result = options.compile;

@@ -27,9 +27,6 @@ struct Options {
   unsigned jobs = 0;      // 0: all cores
 };
 
-// Reads a file. Fails with kIo.
-Result<std::string> read_file(const std::string& path);
-
 // Compile options for one file: its own folder is searched for includes too.
 msl::CompileOptions options_for(const Options& options, const std::string& path);
 

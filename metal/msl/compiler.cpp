@@ -102,7 +102,7 @@ class LibraryImpl : public Library {
     MLXN_TRY(name_queries(module));
     lower_annotations(module);
     drop_initialisers(module);
-    define_semantics(module, /*relax_alignment=*/!ptx);
+    define_semantics(module, /*for_processor=*/!ptx);
     MLXN_TRY(inline_all(module, frontend.kernels));
     number_sites(module);
     describe_matrix_memory(module);

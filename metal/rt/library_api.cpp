@@ -1,24 +1,14 @@
 // The public face of MTL::Library, Function and the library functions of Device.
-#include <fstream>
-#include <iterator>
-
 #include "metal/rt/dispatch_data.h"
 #include "metal/rt/library.h"
 #include "metal/rt/pipeline.h"
 #include "metal/rt/reflection.h"
 #include "metal/rt/validation.h"
+#include "mlxn/base/read_file.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::rt {
 namespace {
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error(ErrorCode::kIo, str("cannot open '", path, "'"));
-  std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  if (file.bad()) return Error(ErrorCode::kIo, str("cannot read '", path, "'"));
-  return bytes;
-}
 
 Result<Ref<LibraryObject>> library_from_file(DeviceObject* device, const std::string& path) {
   MLXN_ASSIGN(std::string bytes, read_file(path));

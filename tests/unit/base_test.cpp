@@ -1,7 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <set>
 #include <string>
@@ -12,7 +16,9 @@
 #include "mlxn/base/dtype.h"
 #include "mlxn/base/log.h"
 #include "mlxn/base/printable.h"
+#include "mlxn/base/read_file.h"
 #include "mlxn/base/settings.h"
+#include "mlxn/base/strings.h"
 
 namespace mlxn {
 namespace {
@@ -121,6 +127,23 @@ struct LogCapture {
   ~LogCapture() { set_log_handler({}); }
   std::vector<std::string> lines;
 };
+
+TEST(ReadFile, GivesEveryByteOrTheReason) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  const std::string path = (folder / str("mlxn_read_file_", ::getpid())).string();
+  std::string bytes(200'000, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7);
+  std::ofstream(path, std::ios::binary) << bytes;
+  const Result<std::string> read = read_file(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(read) << read.error().to_string();
+  EXPECT_TRUE(*read == bytes);
+  const std::string gone = read_file(path).error().message();
+  EXPECT_EQ(gone, str("cannot open '", path, "': No such file or directory"));
+  const Result<std::string> of_folder = read_file(folder.string());
+  ASSERT_FALSE(of_folder);
+  EXPECT_EQ(of_folder.error().code(), ErrorCode::kIo);
+}
 
 TEST(Log, LevelsAreFiltered) {
   LogCapture capture;

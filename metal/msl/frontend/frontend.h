@@ -40,11 +40,6 @@ struct FrontendModule {
   std::vector<Kernel> kernels;
 };
 
-// Clang's arguments for a source: language, target and options, with the standard library from its
-// precompiled form or as text.
-std::vector<std::string> arguments_for(const CompileOptions& options,
-                                       const FrontendRequest& request, bool precompiled);
-
 Result<FrontendModule> generate(std::string_view source, const CompileOptions& options,
                                 const FrontendRequest& request);
 

@@ -10,6 +10,7 @@
 #include "clang/Lex/Preprocessor.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/Path.h"
+#include "metal/msl/frontend/clang_arguments.h"
 #include "metal/msl/frontend/clang_setup.h"
 #include "metal/msl/frontend/diagnostics.h"
 #include "metal/msl/frontend/frontend.h"

@@ -10,6 +10,18 @@ using llvm::isa;
 
 namespace {
 
+// How deep an expression is looked into; what lies deeper is of unknown space.
+class Nesting {
+ public:
+  explicit Nesting(int& depth) : depth_(++depth) {}
+  ~Nesting() { --depth_; }
+  bool too_deep() const { return depth_ > kDeepest; }
+
+ private:
+  static constexpr int kDeepest = 64;
+  int& depth_;
+};
+
 // A type that cannot hide an address space: typedefs and template arguments may.
 bool is_plain(clang::TypeLoc type, const clang::SourceManager& sources) {
   type = type.getUnqualifiedLoc();
@@ -103,11 +115,8 @@ Space SpaceFinder::of_storage(const clang::VarDecl* variable) const {
 }
 
 Space SpaceFinder::of_object(const Expr* expression) {
-  if (!expression || depth_ > 64) return Space::kUnknown;
-  struct Guard {
-    int& depth;
-    ~Guard() { --depth; }
-  } guard{++depth_};
+  const Nesting nesting(depth_);
+  if (!expression || nesting.too_deep()) return Space::kUnknown;
   expression = expression->IgnoreParens();
   if (const auto* cleanups = dyn_cast<clang::ExprWithCleanups>(expression))
     return of_object(cleanups->getSubExpr());
@@ -179,11 +188,8 @@ Space SpaceFinder::of_cast(const clang::CastExpr* cast) {
 }
 
 Space SpaceFinder::of_pointer(const Expr* expression) {
-  if (!expression || depth_ > 64) return Space::kUnknown;
-  struct Guard {
-    int& depth;
-    ~Guard() { --depth; }
-  } guard{++depth_};
+  const Nesting nesting(depth_);
+  if (!expression || nesting.too_deep()) return Space::kUnknown;
   expression = expression->IgnoreParens();
   // What static_cast is given has not been read or decayed yet.
   if (expression->getType()->isArrayType()) return of_object(expression);

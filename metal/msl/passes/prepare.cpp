@@ -68,6 +68,39 @@ void widen_conversion(IntrinsicInst& intrinsic) {
     saturate_conversion(intrinsic, id);
 }
 
+// a * b + c in 16 bits, where it may be contracted, is rounded once, as by a GPU's instruction.
+// Processors have none and would round the product too; by way of float, which holds that product
+// exactly, they need not.
+void round_once(Instruction& sum, Value* a, Value* b, Value* c) {
+  IRBuilder<> builder(&sum);
+  Value* wide[] = {float_of(builder, a), float_of(builder, b), float_of(builder, c)};
+  Value* result = builder.CreateIntrinsic(Intrinsic::fmuladd, {wide[0]->getType()}, wide);
+  sum.replaceAllUsesWith(builder.CreateFPTrunc(result, sum.getType()));
+  sum.eraseFromParent();
+}
+
+bool is_narrow(const Instruction& number) {
+  return number.getType()->isFPOrFPVectorTy() && number.getType()->getScalarSizeInBits() == 16;
+}
+
+// A sum or difference of which one side is a product.
+void contract_narrow(BinaryOperator& sum) {
+  if (!is_narrow(sum) || !sum.hasAllowContract()) return;
+  for (unsigned side : {0, 1}) {
+    auto* product = dyn_cast<BinaryOperator>(sum.getOperand(side));
+    if (!product || product->getOpcode() != Instruction::FMul || !product->hasAllowContract() ||
+        !product->hasOneUse())
+      continue;
+    IRBuilder<> builder(&sum);
+    Value *a = product->getOperand(0), *c = sum.getOperand(1 - side);
+    if (sum.getOpcode() == Instruction::FSub)
+      (side == 0 ? c : a) = builder.CreateFNeg(side == 0 ? c : a);
+    round_once(sum, a, product->getOperand(1), c);
+    product->eraseFromParent();
+    return;
+  }
+}
+
 // Buffers may be bound at any offset the element type allows, so wider alignment is not promised.
 Align element_alignment(Type* type, Align given) {
   while (true) {
@@ -94,6 +127,38 @@ void relax(Instruction& instruction) {
     copy->setDestAlignment(std::min(copy->getDestAlign().valueOrOne(), Align(1)));
     copy->setSourceAlignment(std::min(copy->getSourceAlign().valueOrOne(), Align(1)));
   }
+}
+
+// Whether the source says that it is a bool that is stored, and not a number made of one.
+bool stores_bool(const StoreInst& store) {
+  const MDNode* tag = store.getMetadata(LLVMContext::MD_tbaa);
+  if (!tag || tag->getNumOperands() < 2) return false;
+  const auto* type = dyn_cast<MDNode>(tag->getOperand(1));  // of the access, also in a struct
+  const auto* name = type ? dyn_cast<MDString>(type->getOperand(0)) : nullptr;
+  return name && name->getString() == "bool";
+}
+
+// A bool that goes from memory to memory keeps its byte, whatever it is: programs copy other data
+// as bools, and on a Mac it arrives.
+void keep_copied_byte(StoreInst& store) {
+  if (!stores_bool(store)) return;
+  auto* widened = dyn_cast<ZExtInst>(store.getValueOperand());
+  auto* truth = widened ? dyn_cast<TruncInst>(widened->getOperand(0)) : nullptr;
+  auto* load = truth ? dyn_cast<LoadInst>(truth->getOperand(0)) : nullptr;
+  if (load && load->getType() == widened->getType()) store.setOperand(0, load);
+}
+
+void keep_copied_bytes(Module& module) {
+  for (Function& function : module)
+    for (BasicBlock& block : function)
+      for (Instruction& instruction : block)
+        if (auto* store = dyn_cast<StoreInst>(&instruction)) keep_copied_byte(*store);
+}
+
+// Memory may be read as another type than it was written: kernels do so, and Metal lets them.
+void allow_aliasing(Instruction& instruction) {
+  instruction.setMetadata(LLVMContext::MD_tbaa, nullptr);
+  instruction.setMetadata(LLVMContext::MD_tbaa_struct, nullptr);
 }
 
 // A bool in memory is true if its byte is not zero; Clang relies on zero and one.
@@ -142,10 +207,12 @@ bool is_cross_lane(const Function& function) {
   return function.isDeclaration();
 }
 
-void define_semantics(Module& module, bool relax_alignment) {
+void define_semantics(Module& module, bool for_processor) {
+  keep_copied_bytes(module);
   for (Function& function : module)
     for (BasicBlock& block : function)
       for (Instruction& instruction : make_early_inc_range(block)) {
+        allow_aliasing(instruction);
         switch (instruction.getOpcode()) {
           case Instruction::Shl:
           case Instruction::LShr:
@@ -154,13 +221,22 @@ void define_semantics(Module& module, bool relax_alignment) {
           case Instruction::UDiv:
           case Instruction::SRem:
           case Instruction::URem: guard_division(cast<BinaryOperator>(instruction)); break;
+          case Instruction::FAdd:
+          case Instruction::FSub:
+            if (for_processor) contract_narrow(cast<BinaryOperator>(instruction));
+            break;
           case Instruction::FPToSI: saturate_conversion(instruction, Intrinsic::fptosi_sat); break;
           case Instruction::FPToUI: saturate_conversion(instruction, Intrinsic::fptoui_sat); break;
           case Instruction::Trunc: normalise_bool(cast<TruncInst>(instruction)); break;
           default:
-            if (relax_alignment) relax(instruction);
-            if (auto* intrinsic = dyn_cast<IntrinsicInst>(&instruction))
+            if (for_processor) relax(instruction);
+            auto* intrinsic = dyn_cast<IntrinsicInst>(&instruction);
+            if (!intrinsic) break;
+            if (intrinsic->getIntrinsicID() != Intrinsic::fmuladd)
               widen_conversion(*intrinsic);
+            else if (for_processor && is_narrow(*intrinsic))
+              round_once(*intrinsic, intrinsic->getArgOperand(0), intrinsic->getArgOperand(1),
+                         intrinsic->getArgOperand(2));
         }
       }
 }

@@ -11,9 +11,10 @@
 namespace mlxn::msl {
 
 // Gives every operation MSL's meaning where C++ or LLVM leave it undefined: shift amounts wrap,
-// float to integer saturates, a zero divisor counts as one, a bool is any byte, vectors need only
-// their element's alignment.
-void define_semantics(llvm::Module& module, bool relax_alignment);
+// float to integer saturates, a zero divisor counts as one, a bool is any byte, memory may hold any
+// type. For a processor also: vectors need only their element's alignment, and contracted
+// arithmetic in 16 bits is rounded once.
+void define_semantics(llvm::Module& module, bool for_processor);
 
 // Turns annotated threadgroup variables into globals of addrspace(3), named msl.threadgroup.*, and
 // removes all other annotations.

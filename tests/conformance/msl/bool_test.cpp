@@ -34,6 +34,22 @@ KernelTable& table() {
        "kernel void constant_reference(device uint* out [[buffer(0)]], constant bool& b "
        "[[buffer(2)]], uint i [[thread_position_in_grid]]) { out[i] = b ? i : 0; }",
        64, [](size_t i) { return double(i); }},
+      {"copied",
+       "kernel void copied(device uint* out [[buffer(0)]], const device bool* b [[buffer(2)]], "
+       "uint i [[thread_position_in_grid]]) { device bool* to = (device bool*)(out + i); for (uint "
+       "k = 0; k < 4; ++k) to[k] = static_cast<bool>(b[4 * i + k]); }",
+       64, [](size_t i) { return double(uint_input(i)); }},
+      {"copied_by_variable",
+       "struct Four { bool a[4]; };\n"
+       "kernel void copied_by_variable(device Four* out [[buffer(0)]], const device Four* b "
+       "[[buffer(2)]], uint i [[thread_position_in_grid]]) { for (uint k = 0; k < 4; ++k) { bool "
+       "v = b[i].a[k]; out[i].a[k] = v; } }",
+       64, [](size_t i) { return double(uint_input(i)); }},
+      {"to_number",
+       "kernel void to_number(device uint* out [[buffer(0)]], const device bool* b [[buffer(2)]], "
+       "uint i [[thread_position_in_grid]]) { uchar n = b[i]; device uchar* to = (device uchar*)"
+       "(out + i); to[0] = n; to[1] = b[i]; to[2] = 0; to[3] = 0; }",
+       64, [](size_t i) { return 257 * truth(i); }},
       {"member",
        "struct Flags { bool a, b; uchar c; bool d; };\n"
        "kernel void member(device uint* out [[buffer(0)]], const device Flags* f "

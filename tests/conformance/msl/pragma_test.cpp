@@ -43,6 +43,37 @@ TEST(Pragma, Contraction) {
   }
 }
 
+// The same in 16 bits, with a product that these types cannot hold; twice rounded, all are 0.
+TEST(Pragma, ContractionIn16Bits) {
+  struct {
+    const char* type;
+    float e;
+  } cases[] = {{"half", 0x1p-6f}, {"bfloat", 0x1p-5f}};
+  for (const auto& [type, e] : cases)
+    for (bool fast : {false, true})
+      for (bool contracts : {true, false}) {
+        const std::string text = std::string(contracts ? "" : "#pragma METAL fp contract(off)\n") +
+                                 "kernel void k(device float* out [[buffer(0)]], const device "
+                                 "float* x [[buffer(1)]]) { T a = T(x[0]), b = T(x[1]), c = T(1); "
+                                 "out[0] = a * b - c; out[1] = c - a * b; out[2] = -c + a * b; }\n";
+        const Library library =
+            compile(kPrologue + ("typedef " + std::string(type)) + " T;\n" + text,
+                    Options{.fast_math = fast, .macros = {}});
+        ASSERT_EQ(library.error, "");
+        std::vector<std::vector<uint32_t>> buffers(2);
+        buffers[0].resize(64);
+        buffers[1] = {as_bits(1 + e), as_bits(1 - e)};
+        Launch launch;
+        launch.grid = launch.group = MTL::Size(1, 1, 1);
+        ASSERT_EQ(run(library.library.get(), "k", launch, buffers), "");
+        const float expected = contracts ? -e * e : 0;
+        const float signs[] = {1, -1, 1};
+        for (int i = 0; i < 3; ++i)
+          EXPECT_EQ(as_float(buffers[0][i]), signs[i] * expected)
+              << type << " " << fast << " " << i;
+      }
+}
+
 // A block of another function has no say.
 TEST(Pragma, EndsWithItsBlock) {
   EXPECT_EQ(evaluate("float f(float a, float b) {\n#pragma METAL fp contract(off)\nreturn a * b - "
