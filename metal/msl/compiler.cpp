@@ -104,6 +104,7 @@ class LibraryImpl : public Library {
     drop_initialisers(module);
     define_semantics(module, /*for_processor=*/!ptx);
     MLXN_TRY(inline_all(module, frontend.kernels));
+    keep_copied_bytes(module);
     number_sites(module);
     describe_matrix_memory(module);
     if (request.optimise) simplify(module, *machine);

@@ -129,36 +129,36 @@ void relax(Instruction& instruction) {
   }
 }
 
-// Whether the source says that it is a bool that is stored, and not a number made of one.
-bool stores_bool(const StoreInst& store) {
-  const MDNode* tag = store.getMetadata(LLVMContext::MD_tbaa);
+// Marks accesses that the source makes as a bool.
+constexpr const char* kBool = "msl.bool";
+
+bool accesses_bool(const Instruction& access) {
+  const MDNode* tag = access.getMetadata(LLVMContext::MD_tbaa);
   if (!tag || tag->getNumOperands() < 2) return false;
   const auto* type = dyn_cast<MDNode>(tag->getOperand(1));  // of the access, also in a struct
   const auto* name = type ? dyn_cast<MDString>(type->getOperand(0)) : nullptr;
   return name && name->getString() == "bool";
 }
 
-// A bool that goes from memory to memory keeps its byte, whatever it is: programs copy other data
-// as bools, and on a Mac it arrives.
-void keep_copied_byte(StoreInst& store) {
-  if (!stores_bool(store)) return;
-  auto* widened = dyn_cast<ZExtInst>(store.getValueOperand());
-  auto* truth = widened ? dyn_cast<TruncInst>(widened->getOperand(0)) : nullptr;
-  auto* load = truth ? dyn_cast<LoadInst>(truth->getOperand(0)) : nullptr;
-  if (load && load->getType() == widened->getType()) store.setOperand(0, load);
-}
-
-void keep_copied_bytes(Module& module) {
-  for (Function& function : module)
-    for (BasicBlock& block : function)
-      for (Instruction& instruction : block)
-        if (auto* store = dyn_cast<StoreInst>(&instruction)) keep_copied_byte(*store);
-}
-
-// Memory may be read as another type than it was written: kernels do so, and Metal lets them.
+// Memory may be read as another type than it was written: kernels do so, and Metal lets them. What
+// the types of accesses tell is kept for bools alone.
 void allow_aliasing(Instruction& instruction) {
+  if (accesses_bool(instruction))
+    instruction.setMetadata(kBool, MDNode::get(instruction.getContext(), {}));
   instruction.setMetadata(LLVMContext::MD_tbaa, nullptr);
   instruction.setMetadata(LLVMContext::MD_tbaa_struct, nullptr);
+}
+
+// Stores the byte that was loaded where it stores whether that is zero.
+void keep_copied_byte(StoreInst& store) {
+  auto* widened = dyn_cast<ZExtInst>(store.getValueOperand());
+  auto* truth = widened ? dyn_cast<ICmpInst>(widened->getOperand(0)) : nullptr;
+  if (!truth || truth->getPredicate() != ICmpInst::ICMP_NE) return;
+  auto* load = dyn_cast<LoadInst>(truth->getOperand(0));
+  auto* zero = dyn_cast<ConstantInt>(truth->getOperand(1));
+  if (load && load->getType() == widened->getType() && load->hasMetadata(kBool) && zero &&
+      zero->isZero())
+    store.setOperand(0, load);
 }
 
 // A bool in memory is true if its byte is not zero; Clang relies on zero and one.
@@ -208,7 +208,6 @@ bool is_cross_lane(const Function& function) {
 }
 
 void define_semantics(Module& module, bool for_processor) {
-  keep_copied_bytes(module);
   for (Function& function : module)
     for (BasicBlock& block : function)
       for (Instruction& instruction : make_early_inc_range(block)) {
@@ -239,6 +238,14 @@ void define_semantics(Module& module, bool for_processor) {
                          intrinsic->getArgOperand(2));
         }
       }
+}
+
+void keep_copied_bytes(Module& module) {
+  for (Function& function : module)
+    for (BasicBlock& block : function)
+      for (Instruction& instruction : block)
+        if (auto* store = dyn_cast<StoreInst>(&instruction); store && store->hasMetadata(kBool))
+          keep_copied_byte(*store);
 }
 
 void lower_annotations(Module& module) {

@@ -16,6 +16,10 @@ namespace mlxn::msl {
 // arithmetic in 16 bits is rounded once.
 void define_semantics(llvm::Module& module, bool for_processor);
 
+// A bool that goes from memory to memory, directly or through functions, keeps its byte, whatever
+// it is: programs copy other data as bools, and on a Mac it arrives. Behind inline_all.
+void keep_copied_bytes(llvm::Module& module);
+
 // Turns annotated threadgroup variables into globals of addrspace(3), named msl.threadgroup.*, and
 // removes all other annotations.
 void lower_annotations(llvm::Module& module);

@@ -90,34 +90,19 @@ struct common<float, double> {
 template <class A, class B>
 using common_t = typename common<A, B>::type;
 
-// What static_cast gives: a value. A bool variable stays itself, so that the byte it has in memory
-// is not made 0 or 1 on the way to other memory.
-template <class T, class U>
-struct cast {
-  using type = T;
-};
-template <>
-struct cast<bool, bool&> {
-  using type = const bool&;
-};
-template <>
-struct cast<bool, const bool&> {
-  using type = const bool&;
-};
-
 }  // namespace __msl
 
 // static_cast of the user's text (and of this library: the word itself is rewritten everywhere).
 // Clang refuses to convert directly between half and bfloat, and a vector of another element type
 // is converted component by component.
 template <class T, class U>
-__MSL_CONSTEXPR_FN typename __msl::cast<T, U>::type __msl_static_cast(U&& value) {
+__MSL_CONSTEXPR_FN T __msl_static_cast(U&& value) {
   using From = __remove_cv(__remove_reference_t(U));
   if constexpr ((__msl::is_half<T> && __msl::is_bfloat<From>) ||
                 (__msl::is_bfloat<T> && __msl::is_half<From>)) {
     return (T)(float)value;
   } else {
-    return (typename __msl::cast<T, U>::type)(U&&)value;
+    return (T)(U&&)value;
   }
 }
 

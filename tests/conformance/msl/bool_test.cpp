@@ -39,6 +39,18 @@ KernelTable& table() {
        "uint i [[thread_position_in_grid]]) { device bool* to = (device bool*)(out + i); for (uint "
        "k = 0; k < 4; ++k) to[k] = static_cast<bool>(b[4 * i + k]); }",
        64, [](size_t i) { return double(uint_input(i)); }},
+      {"copied_by_function",
+       "template <class T, class U> T cast_to(U x) { return static_cast<T>(x); }\n"
+       "kernel void copied_by_function(device uint* out [[buffer(0)]], const device bool* b "
+       "[[buffer(2)]], uint i [[thread_position_in_grid]]) { device bool* to = (device bool*)(out "
+       "+ "
+       "i); for (uint k = 0; k < 4; ++k) to[k] = cast_to<bool>(b[4 * i + k]); }",
+       64, [](size_t i) { return double(uint_input(i)); }},
+      {"tested",
+       "kernel void tested(device uint* out [[buffer(0)]], const device uchar* b [[buffer(2)]], "
+       "uint i [[thread_position_in_grid]]) { device bool* to = (device bool*)(out + i); for (uint "
+       "k = 0; k < 4; ++k) to[k] = b[4 * i + k] != 0; }",
+       64, [](size_t i) { return truth(4 * i); }},
       {"copied_by_variable",
        "struct Four { bool a[4]; };\n"
        "kernel void copied_by_variable(device Four* out [[buffer(0)]], const device Four* b "
