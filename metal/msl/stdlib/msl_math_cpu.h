@@ -225,9 +225,10 @@ __MSL_FN float sin_core(float r) {
   return copysign(fma(r * z, p, r), r);  // -0 plus a product of the other sign would be +0
 }
 __MSL_FN float cos_core(float r) {
-  float z = r * r;
+  float z = r * r, half_z = 0.5f * z, main = 1.0f - half_z;
   float p = poly(z, 0.0416666666f, -0.00138888855f, 2.47998983e-05f, -2.72358927e-07f);
-  return fma(z * z, p, fma(z, -0.5f, 1.0f));
+  float lost = fma(r, r, -z) * -0.5f + ((1.0f - main) - half_z);  // by rounding z and main
+  return main + fma(z * z, p, lost);
 }
 // Sine after `quadrant` quarter turns, from both cores.
 __MSL_FN float turned(float sine, float cosine, int quadrant) {

@@ -8,27 +8,7 @@
 
 namespace __msl {
 
-// Operators with defined results where C++ has none: shift counts are masked to the operand's
-// width, division by zero gives 0, the smallest value divided by -1 gives itself.
-template <class T>
-__MSL_CONSTEXPR_FN T divide(T a, T b) {
-  if constexpr (is_float<T>) {
-    return T(a / b);
-  } else {
-    T safe = b == T(0) ? T(1) : b;
-    if constexpr (T(-1) < T(0)) {
-      if (safe == T(-1)) return T(0ul - (unsigned long)a);
-    }
-    return b == T(0) ? T(0) : T(a / safe);
-  }
-}
-template <class T>
-__MSL_CONSTEXPR_FN T remainder(T a, T b) {
-  if constexpr (T(-1) < T(0)) {
-    if (b == T(-1)) return T(0);
-  }
-  return b == T(0) ? T(0) : T(a % (b == T(0) ? T(1) : b));
-}
+// Shift counts are masked to the operand's width, which C++ widens first.
 template <class T>
 __MSL_CONSTEXPR_FN T shift_left(T a, T b) {
   return T((unsigned long)a << ((unsigned long)b & (sizeof(T) * 8 - 1)));
@@ -56,8 +36,8 @@ struct packed_vec;
 #define __MSL_C_ADD(c) T(a.c + b.c)
 #define __MSL_C_SUB(c) T(a.c - b.c)
 #define __MSL_C_MUL(c) T(a.c* b.c)
-#define __MSL_C_DIV(c) ::__msl::divide<T>(a.c, b.c)
-#define __MSL_C_REM(c) ::__msl::remainder<T>(a.c, b.c)
+#define __MSL_C_DIV(c) T(a.c / b.c)
+#define __MSL_C_REM(c) T(a.c % b.c)
 #define __MSL_C_AND(c) T(a.c & b.c)
 #define __MSL_C_OR(c) T(a.c | b.c)
 #define __MSL_C_XOR(c) T(a.c ^ b.c)
