@@ -247,7 +247,11 @@ void CommandBufferObject::execute() {
   kernelEndTime = seconds_now();
 
   std::optional<Error> failure = first_violation();
-  for (Step& step : steps_) {
+  const std::vector<Ref<EventObject>> last_events = events_signalled_last();
+  const size_t last_signals = steps_.size() - last_events.size();
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    if (i >= last_signals) std::get<Signal>(step).event->begin_settling();
     if (!failure) failure = run_step(step);
     if (!failure) continue;
     if (auto* signal = std::get_if<Signal>(&step)) {
@@ -256,6 +260,17 @@ void CommandBufferObject::execute() {
   }
   if (!failure) failure = first_violation();  // wrong calls after commit count too
   complete(failure);
+  for (const Ref<EventObject>& event : last_events) event->end_settling();
+}
+
+std::vector<Ref<EventObject>> CommandBufferObject::events_signalled_last() const {
+  std::vector<Ref<EventObject>> events;
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    const auto* signal = std::get_if<Signal>(&*step);
+    if (!signal) break;
+    events.push_back(signal->event);
+  }
+  return events;
 }
 
 void CommandBufferObject::complete(const std::optional<Error>& failure) {

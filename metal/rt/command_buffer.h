@@ -91,6 +91,7 @@ class CommandBufferObject : public Object {
   void drop_steps();
   void set_status(MTL::CommandBufferStatus status);
   void run_handlers(std::vector<MTL::HandlerFunction>& handlers);
+  std::vector<Ref<EventObject>> events_signalled_last() const;  // by the steps behind all others
   std::optional<Error> first_violation() const;
   std::optional<Error> run_step(Step& step);
   std::optional<Error> run_work(Work& work);

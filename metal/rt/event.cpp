@@ -62,6 +62,17 @@ std::optional<std::string> EventObject::wait(uint64_t value) {
   return poison ? std::optional(poison->reason) : std::nullopt;
 }
 
+void EventObject::begin_settling() {
+  std::lock_guard lock(mutex_);
+  ++settling_;
+}
+
+void EventObject::end_settling() {
+  std::lock_guard lock(mutex_);
+  --settling_;
+  changed_.notify_all();
+}
+
 uint64_t SharedEventObject::value() const {
   std::lock_guard lock(mutex_);
   return value_;
@@ -84,6 +95,10 @@ bool SharedEventObject::wait_for(uint64_t value, uint64_t milliseconds) {
   } else if (!changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), reached)) {
     return false;
   }
+  // A handler may itself wait for the host, so this has an end.
+  constexpr uint64_t kPatience = 10;
+  changed_.wait_for(lock, std::chrono::milliseconds(std::min(milliseconds, kPatience)),
+                    [&] { return settling_ == 0; });
   return poison_at(value) == nullptr;
 }
 

@@ -42,6 +42,11 @@ class EventObject : public Object {
   // Blocks until the value is reached; the reason when it was poisoned.
   std::optional<std::string> wait(uint64_t value);
 
+  // Around the end of a command buffer whose last steps signal this event: its completed handlers
+  // are yet to run, and a host that waits resumes behind them.
+  void begin_settling();
+  void end_settling();
+
   Ref<DeviceObject> device;
   Label label;
 
@@ -63,6 +68,7 @@ class EventObject : public Object {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t value_ = 0;
+  unsigned settling_ = 0;  // command buffers between begin and end
   std::vector<Poison> poisons_;
   std::vector<Notification> notifications_;
 };
@@ -72,7 +78,9 @@ class SharedEventObject : public EventObject {
   using Api = MTL::SharedEvent;
   uint64_t value() const;
   void set(uint64_t value);
-  // Whether the value was reached in time and not poisoned.
+  // Whether the value was reached in time and not poisoned. Resumes behind the completed handlers
+  // of the command buffer that signals it at its end, if they are quick: programs expect that what
+  // these hold is free by then, as it nearly always is on a Mac. Nothing depends on it.
   bool wait_for(uint64_t value, uint64_t milliseconds);
   void notify(ListenerObject* listener, uint64_t value,
               const MTL::SharedEventNotificationFunction& function);

@@ -69,6 +69,39 @@ TEST_F(EventTest, HostWaitTimesOut) {
   EXPECT_TRUE(event->waitUntilSignaledValue(1, ~0ull));
 }
 
+// What a handler holds is nearly always free when a host goes on that waited for the buffer's last
+// signal. Not always: a busy machine may stop the handler's thread for long.
+TEST_F(EventTest, HostsResumeBehindTheHandlers) {
+  constexpr int kRounds = 300;
+  auto event = TransferPtr(device->newSharedEvent());
+  auto data = buffer(64);
+  int late = 0;
+  for (int round = 1; round <= kRounds; ++round) {
+    auto held = std::make_shared<int>(round);
+    auto* commands = queue->commandBuffer();
+    encode_fill(commands, data.get(), 1);
+    commands->addCompletedHandler([held](MTL::CommandBuffer*) { std::this_thread::yield(); });
+    commands->encodeSignalEvent(event.get(), round);
+    commands->commit();
+    ASSERT_TRUE(event->waitUntilSignaledValue(round, 60000));
+    late += held.use_count() > 1;
+  }
+  EXPECT_LE(late, kRounds / 20);
+}
+
+TEST_F(EventTest, AHandlerMayWaitForTheHost) {
+  auto event = TransferPtr(device->newSharedEvent());
+  std::promise<void> resumed;
+  auto* commands = queue->commandBuffer();
+  commands->addCompletedHandler(
+      [&](MTL::CommandBuffer*) { resumed.get_future().wait_for(std::chrono::seconds(60)); });
+  commands->encodeSignalEvent(event.get(), 1);
+  commands->commit();
+  EXPECT_TRUE(event->waitUntilSignaledValue(1, 30000));
+  resumed.set_value();
+  commands->waitUntilCompleted();
+}
+
 TEST_F(EventTest, ListenersAreCalledOnceForEachValue) {
   auto event = TransferPtr(device->newSharedEvent());
   auto listener = TransferPtr(MTL::SharedEventListener::alloc()->init());
