@@ -39,11 +39,12 @@ install(FILES ${PROJECT_BINARY_DIR}/mlxnConfig.cmake ${PROJECT_BINARY_DIR}/mlxnC
         DESTINATION ${package_dir} COMPONENT metal)
 install(FILES ${PROJECT_BINARY_DIR}/mlxn-metal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT metal)
-set_target_properties(mlxn PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-install(TARGETS mlxn RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
-if(TARGET mslc)
-  install(TARGETS mslc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
-endif()
+foreach(tool mlxn mslc)
+  if(TARGET ${tool})
+    set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  endif()
+endforeach()
 
 # The SDK: what projects for Apple's Metal need to build here (docs/sdk.md). Everything in it is found from its
 # own place, three folders below the prefix.
