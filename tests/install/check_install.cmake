@@ -40,7 +40,7 @@ message("== a project for a Mac")
 unset(ENV{LD_LIBRARY_PATH})
 step(${prefix}/bin/mlxn-sdk ${CMAKE_COMMAND} -G Ninja -S ${METAL_PROJECT} -B ${WORK}/metal_project)
 step(${prefix}/bin/mlxn-sdk ${CMAKE_COMMAND} --build ${WORK}/metal_project)
-step(${WORK}/metal_project/program ${WORK}/metal_project/kernels.metallib)
+step(${prefix}/bin/mlxn-sdk ctest --test-dir ${WORK}/metal_project --output-on-failure --no-tests=error)
 
 message("== compilers of a Mac")
 # Frameworks and architectures are named as on a Mac; what the program needs of the C++ library is libc++'s.
