@@ -11,22 +11,31 @@ using namespace msl_test;
 constexpr float kE = 0x1p-13f;
 constexpr const char* kBody = "float r = x[0] * x[1] - 1.0f; out[0] = r; }\n";
 
-// The value of the expression with `before` in front of the kernel and `inside` at its start.
-float evaluate(const std::string& before, const std::string& inside, bool fast) {
-  const Library library = compile(kPrologue + before +
-                                      "\nkernel void k(device float* out [[buffer(0)]], const "
-                                      "device float* x [[buffer(1)]]) {\n" +
-                                      inside + "\n" + kBody,
-                                  Options{.fast_math = fast, .macros = {}});
+// What kernel k of a source writes to buffer 0 for two numbers in buffer 1; NaN when it does not
+// run.
+std::vector<float> run_k(const std::string& text, bool fast, float x0, float x1) {
+  const Library library = compile(kPrologue + text, Options{.fast_math = fast, .macros = {}});
   EXPECT_EQ(library.error, "");
-  if (!library.library) return NAN;
+  std::vector<float> results(64, NAN);
+  if (!library.library) return results;
   std::vector<std::vector<uint32_t>> buffers(2);
-  buffers[0].resize(64);
-  buffers[1] = {as_bits(1 + kE), as_bits(1 - kE)};
+  buffers[0].resize(results.size());
+  buffers[1] = {as_bits(x0), as_bits(x1)};
   Launch launch;
   launch.grid = launch.group = MTL::Size(1, 1, 1);
-  EXPECT_EQ(run(library.library.get(), "k", launch, buffers), "");
-  return as_float(buffers[0][0]);
+  const std::string error = run(library.library.get(), "k", launch, buffers);
+  EXPECT_EQ(error, "");
+  for (size_t i = 0; error.empty() && i < results.size(); ++i) results[i] = as_float(buffers[0][i]);
+  return results;
+}
+
+// The value of the expression with `before` in front of the kernel and `inside` at its start.
+float evaluate(const std::string& before, const std::string& inside, bool fast) {
+  return run_k(before +
+                   "\nkernel void k(device float* out [[buffer(0)]], const "
+                   "device float* x [[buffer(1)]]) {\n" +
+                   inside + "\n" + kBody,
+               fast, 1 + kE, 1 - kE)[0];
 }
 
 TEST(Pragma, Contraction) {
@@ -56,21 +65,12 @@ TEST(Pragma, ContractionIn16Bits) {
                                  "kernel void k(device float* out [[buffer(0)]], const device "
                                  "float* x [[buffer(1)]]) { T a = T(x[0]), b = T(x[1]), c = T(1); "
                                  "out[0] = a * b - c; out[1] = c - a * b; out[2] = -c + a * b; }\n";
-        const Library library =
-            compile(kPrologue + ("typedef " + std::string(type)) + " T;\n" + text,
-                    Options{.fast_math = fast, .macros = {}});
-        ASSERT_EQ(library.error, "");
-        std::vector<std::vector<uint32_t>> buffers(2);
-        buffers[0].resize(64);
-        buffers[1] = {as_bits(1 + e), as_bits(1 - e)};
-        Launch launch;
-        launch.grid = launch.group = MTL::Size(1, 1, 1);
-        ASSERT_EQ(run(library.library.get(), "k", launch, buffers), "");
+        const std::vector<float> results =
+            run_k("typedef " + std::string(type) + " T;\n" + text, fast, 1 + e, 1 - e);
         const float expected = contracts ? -e * e : 0;
         const float signs[] = {1, -1, 1};
         for (int i = 0; i < 3; ++i)
-          EXPECT_EQ(as_float(buffers[0][i]), signs[i] * expected)
-              << type << " " << fast << " " << i;
+          EXPECT_EQ(results[i], signs[i] * expected) << type << " " << fast << " " << i;
       }
 }
 
@@ -88,16 +88,7 @@ TEST(Pragma, MathMode) {
       "float f(float a, float b) { return (a + b) - a; }\nkernel void k(device float* out "
       "[[buffer(0)]], const device float* x [[buffer(1)]]) { out[0] = f(x[0], x[1]); }\n";
   auto value = [&](const char* pragma, bool fast) {
-    const Library library = compile(kPrologue + std::string(pragma) + "\n" + text,
-                                    Options{.fast_math = fast, .macros = {}});
-    EXPECT_EQ(library.error, "");
-    std::vector<std::vector<uint32_t>> buffers(2);
-    buffers[0].resize(64);
-    buffers[1] = {as_bits(1e8f), as_bits(1.0f)};
-    Launch launch;
-    launch.grid = launch.group = MTL::Size(1, 1, 1);
-    if (library.library) EXPECT_EQ(run(library.library.get(), "k", launch, buffers), "");
-    return as_float(buffers[0][0]);
+    return run_k(std::string(pragma) + "\n" + text, fast, 1e8f, 1.0f)[0];
   };
   EXPECT_EQ(value("", false), 0);
   EXPECT_EQ(value("#pragma METAL fp math_mode(safe)", true), 0);
