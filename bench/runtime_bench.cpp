@@ -11,12 +11,12 @@
 #include <optional>
 #include <vector>
 
-#include "mlxn/core/encoder.h"
-#include "mlxn/core/graph.h"
-#include "mlxn/core/kernel_registry.h"
-#include "mlxn/core/mem_ranges.h"
-#include "mlxn/core/pool.h"
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/encoder.h"
+#include "mlxn/core/encode/mem_ranges.h"
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/graph/graph.h"
+#include "mlxn/core/kernels/kernel_registry.h"
+#include "mlxn/core/memory/pool.h"
 
 namespace mlxn {
 namespace {

@@ -29,10 +29,20 @@ function(mlxn_target target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter -Werror=unused-result)
 endfunction()
 
-# mlxn_folder_library(name): a static library of one folder; all sources found beside the
-# CMakeLists.txt that calls it.
+# Keeps the C++ run time of a shared library to itself. Programs may have another one: where both are in
+# one scope of the dynamic linker, the second to be loaded takes parts of the first, and the next
+# exception in whatever uses it ends the process. Sanitizers bring their own.
+function(mlxn_own_runtime target)
+  if(NOT MLXN_SANITIZE)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc
+      LINKER:--exclude-libs,libstdc++.a:libgcc.a:libgcc_eh.a)
+  endif()
+endfunction()
+
+# mlxn_folder_library(name): a static library of one folder; all sources beside the CMakeLists.txt that calls
+# it and in the folders below.
 function(mlxn_folder_library target)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_library(${target} STATIC ${sources})
   mlxn_target(${target})
 endfunction()

@@ -21,8 +21,7 @@ install(TARGETS mlxn_msl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT m
 # What is only for the library itself stays at home.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/mlxn/base ${PROJECT_SOURCE_DIR}/mlxn/core ${PROJECT_SOURCE_DIR}/mlxn/ops
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mlxn COMPONENT metal
-        FILES_MATCHING PATTERN "*.h" PATTERN "ops/common" EXCLUDE
-        REGEX "/(context|metal_util|sampler|storage|submission)\\.h$" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "ops/common" EXCLUDE PATTERN "internal" EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/metal/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT metal)
 install(EXPORT mlxn_targets FILE mlxn_targets.cmake NAMESPACE mlxn:: DESTINATION ${package_dir}

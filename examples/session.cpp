@@ -2,7 +2,7 @@
 // went and ends with 1 when a result is wrong.
 #define NS_PRIVATE_IMPLEMENTATION
 #define MTL_PRIVATE_IMPLEMENTATION
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
 
 #include <cstdio>
 

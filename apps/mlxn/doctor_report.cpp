@@ -4,7 +4,7 @@
 
 #include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
-#include "mlxn/core/encoder.h"
+#include "mlxn/core/encode/encoder.h"
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/elementwise/elementwise.h"
 

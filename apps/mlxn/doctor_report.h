@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/mlxn/backend.h"
-#include "mlxn/core/device.h"
+#include "mlxn/core/device/device.h"
 
 namespace mlxn::cli {
 

@@ -8,7 +8,7 @@
 
 #include "mlxn/model/evaluator.h"
 #include "mlxn/model/model.h"
-#include "mlxn/text/tokenizer.h"
+#include "mlxn/text/tokenizer/tokenizer.h"
 
 namespace mlxn::cli {
 

@@ -15,7 +15,7 @@
 #include "mlxn/base/printable.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/model/generator.h"
-#include "mlxn/text/chat_prompt.h"
+#include "mlxn/text/chat/chat_prompt.h"
 
 namespace mlxn::cli {
 namespace {

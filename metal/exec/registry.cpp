@@ -1,9 +1,15 @@
 #include "metal/exec/cpu/cpu_executor.h"
 #include "metal/exec/null/null_executor.h"
-#include "metal/rt/executor_registry.h"
+#include "metal/rt/executor/executor_registry.h"
 
 namespace mlxn::rt {
 namespace {
+
+cpu::MemoryGuard guard_of(uint32_t level) {
+  return level == 0   ? cpu::MemoryGuard::kNone
+         : level == 1 ? cpu::MemoryGuard::kStores
+                      : cpu::MemoryGuard::kAll;
+}
 
 Result<std::unique_ptr<Executor>> create_cpu(const ExecutorOptions& options) {
   cpu::CpuOptions cpu_options = cpu::options_from_settings();
@@ -11,6 +17,7 @@ Result<std::unique_ptr<Executor>> create_cpu(const ExecutorOptions& options) {
   cpu_options.dispatch_sampling = options.dispatch_sampling;
   if (options.schedule_seed != 0) cpu_options.schedule_seed = options.schedule_seed;
   if (options.watchdog_ms != 0) cpu_options.watchdog_ms = options.watchdog_ms;
+  if (options.guard_memory != 0) cpu_options.guard = guard_of(options.guard_memory);
   cpu_options.reverse_threads = options.reverse_threads;
   if (!options.foreign_target) MLXN_TRY(cpu::check_target(cpu_options));
   return cpu::create_executor(cpu_options);

@@ -8,6 +8,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 #include "metal/msl/codegen/codegen.h"
+#include "metal/msl/codegen/llvm_setup.h"
 #include "metal/msl/frontend/constant_values.h"
 #include "metal/msl/frontend/frontend.h"
 #include "metal/msl/frontend/preprocess.h"
@@ -154,6 +155,8 @@ class LibraryImpl : public Library {
 
 class CompilerImpl : public Compiler {
  public:
+  CompilerImpl() { set_up_llvm(); }
+
   Result<std::unique_ptr<Library>> create_library(std::string_view source,
                                                   const CompileOptions& options) const override {
     MLXN_ASSIGN(LibraryInfo info, analyse(source, options));

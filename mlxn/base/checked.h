@@ -59,6 +59,14 @@ Result<To> checked_cast(From value) {
   return static_cast<To>(value);
 }
 
+// For counts and times, where the end of the range is as good as the number.
+constexpr uint64_t saturating_add(uint64_t a, uint64_t b) {
+  return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+constexpr uint64_t saturating_sub(uint64_t a, uint64_t b) {
+  return a > b ? a - b : 0;
+}
+
 // Whether [offset, offset + size) lies inside [0, total).
 constexpr bool span_fits(uint64_t offset, uint64_t size, uint64_t total) {
   return size <= total && offset <= total - size;

@@ -48,6 +48,8 @@ constexpr SettingInfo kTable[] = {
      "Metal calls that Apple's validation layer refuses fail their command buffer"},
     {Setting::kWatchdogMs, "watchdog_ms", SettingType::kInt, "0",
      "milliseconds after which a command buffer is stopped and fails; 0: never"},
+    {Setting::kGuardMemory, "guard_memory", SettingType::kInt, "0",
+     "1: stores outside of buffers and threadgroup memory fail their command buffer; 2: loads too"},
     {Setting::kAutoBarrier, "auto_barrier", SettingType::kBool, "0",
      "check every dispatch for hazards and put barriers where they are needed",
      "HF2Q_AUTO_BARRIER"},
@@ -105,7 +107,7 @@ std::optional<bool> parse_bool(std::string_view text) {
   for (std::string_view on : {"1", "true", "on", "yes"}) {
     if (word == on) return true;
   }
-  for (std::string_view off : {"", "0", "false", "off", "no"}) {
+  for (std::string_view off : {"0", "false", "off", "no"}) {
     if (word == off) return false;
   }
   return std::nullopt;
@@ -127,8 +129,9 @@ std::optional<std::string> normalize(SettingType type, std::string_view text) {
   return good ? std::optional<std::string>(text) : std::nullopt;
 }
 
-bool counts_as_unset(SettingType type, const char* text) {
-  return !text || (!*text && (type == SettingType::kInt || type == SettingType::kBytes));
+// An empty variable is how shells and services leave one out.
+bool counts_as_unset(const char* text) {
+  return !text || !*text;
 }
 
 const SettingInfo& info_of(Setting id) {
@@ -229,7 +232,7 @@ SettingValue read_setting(const SettingInfo& setting, const EnvironmentLookup& l
   names.insert(names.begin(), {environment_name(setting), false});
   for (const auto& [variable, inverted] : names) {
     const char* text = lookup(variable.c_str());
-    if (counts_as_unset(setting.type, text)) continue;
+    if (counts_as_unset(text)) continue;
     std::optional<std::string> value = normalize(setting.type, text);
     if (!value) {
       problems.push_back(parse_problem(variable, setting, text) + "; using the default");

@@ -28,6 +28,7 @@ enum class Setting {
   kScheduleSeed,
   kValidation,
   kWatchdogMs,
+  kGuardMemory,
   kAutoBarrier,
   kEncoderSession,
   kSerialDispatch,

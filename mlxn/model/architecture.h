@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mlxn/core/encoder.h"
-#include "mlxn/core/kernel_registry.h"
+#include "mlxn/core/encode/encoder.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 #include "mlxn/model/kv_cache.h"
 #include "mlxn/model/weights.h"
 

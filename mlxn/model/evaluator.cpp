@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/core/graph.h"
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/graph/graph.h"
 #include "mlxn/ops/matmul/matmul.h"
 
 namespace mlxn::model {

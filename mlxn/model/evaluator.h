@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "mlxn/core/replay.h"
+#include "mlxn/core/graph/replay.h"
 #include "mlxn/model/kv_cache.h"
 #include "mlxn/model/model.h"
 

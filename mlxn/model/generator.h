@@ -10,7 +10,7 @@
 
 #include "mlxn/model/evaluator.h"
 #include "mlxn/text/sampler.h"
-#include "mlxn/text/tokenizer.h"
+#include "mlxn/text/tokenizer/tokenizer.h"
 
 namespace mlxn::model {
 

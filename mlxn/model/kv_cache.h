@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "mlxn/core/device.h"
+#include "mlxn/core/device/device.h"
 
 namespace mlxn::model {
 

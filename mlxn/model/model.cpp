@@ -12,10 +12,9 @@ Result<std::shared_ptr<const Model>> Model::load(const Device& device, const std
                  "a device that leaves the order of dispatches to its caller, expected one with "
                  "auto_barrier or serial_dispatch");
   }
-  auto file = io::GgufFile::open(path);
-  if (!file) return std::move(file.error().add_context(path));
+  MLXN_ASSIGN(auto file, io::GgufFile::open(path));
   std::shared_ptr<Model> model(new Model(device));
-  model->file_ = std::make_shared<const io::GgufFile>(std::move(*file));
+  model->file_ = std::make_shared<const io::GgufFile>(std::move(file));
   model->kernels_ = std::make_unique<KernelRegistry>();
   add_builtin_kernels(*model->kernels_);
   Weights weights(device, model->file_);

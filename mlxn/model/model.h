@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "mlxn/core/device.h"
-#include "mlxn/core/kernel_registry.h"
+#include "mlxn/core/device/device.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 #include "mlxn/io/gguf.h"
 #include "mlxn/model/architecture.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "mlxn/core/device.h"
+#include "mlxn/core/device/device.h"
 #include "mlxn/io/gguf.h"
 
 namespace mlxn::model {

@@ -1,6 +1,6 @@
 #include "mlxn/ops/builtin_kernels.h"
 
-#include "mlxn/core/kernel_archive.h"
+#include "mlxn/core/kernels/kernel_archive.h"
 
 namespace mlxn {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "mlxn/core/kernel_registry.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mlxn/core/device.h"
+#include "mlxn/core/device/device.h"
 #include "mlxn/testing/op_case.h"
 
 namespace mlxn::cases {

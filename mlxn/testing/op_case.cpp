@@ -1,6 +1,6 @@
 #include "mlxn/testing/op_case.h"
 
-#include "mlxn/core/shape.h"
+#include "mlxn/core/memory/shape.h"
 
 namespace mlxn::cases {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "mlxn/core/encoder.h"
-#include "mlxn/core/kernel_registry.h"
+#include "mlxn/core/encode/encoder.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn::cases {
 

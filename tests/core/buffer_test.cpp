@@ -1,13 +1,13 @@
-#include "mlxn/core/buffer.h"
+#include "mlxn/core/memory/buffer.h"
 
 #include <cstdlib>
 #include <cstring>
 #include <thread>
 
-#include "mlxn/core/context.h"
-#include "mlxn/core/pool.h"
-#include "mlxn/core/session.h"
-#include "mlxn/core/storage.h"
+#include "mlxn/core/device/internal/context.h"
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/memory/internal/storage.h"
+#include "mlxn/core/memory/pool.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/core/frame_capture.h"
-#include "mlxn/core/graph_session.h"
+#include "mlxn/core/graph/graph_session.h"
+#include "mlxn/core/profile/gpu_trace.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
@@ -17,11 +17,11 @@ class Capture : public testing::Test {
   void SetUp() override {
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
-    FrameCapture::rearm();
+    GpuTrace::rearm();
   }
   void TearDown() override {
     EXPECT_FALSE(is_capturing()) << "whatever was started is stopped";
-    FrameCapture::rearm();
+    GpuTrace::rearm();
     std::filesystem::remove_all(folder);
   }
   static bool is_capturing() { return MTL::CaptureManager::sharedCaptureManager()->isCapturing(); }
@@ -45,53 +45,53 @@ class Capture : public testing::Test {
 };
 
 TEST_F(Capture, NothingWithoutAPath) {
-  EXPECT_FALSE(FrameCapture::from_options(make_device()));
+  EXPECT_FALSE(GpuTrace::from_options(make_device()));
   EXPECT_FALSE(is_capturing());
 }
 
 TEST_F(Capture, NothingWithAnEmptyPath) {
-  EXPECT_FALSE(FrameCapture::from_options(device_for("")));
-  EXPECT_ERROR(kInvalidArgument, FrameCapture::start(make_device(), ""));
+  EXPECT_FALSE(GpuTrace::from_options(device_for("")));
+  EXPECT_ERROR(kInvalidArgument, GpuTrace::start(make_device(), ""));
 }
 
 TEST_F(Capture, OnlyTheFirstOneOfAProcess) {
   const Device device = device_for(path("one"));
-  EXPECT_TRUE(FrameCapture::from_options(device));
-  EXPECT_FALSE(FrameCapture::from_options(device));
-  FrameCapture::rearm();
-  EXPECT_TRUE(FrameCapture::from_options(device_for(path("two"))));
+  EXPECT_TRUE(GpuTrace::from_options(device));
+  EXPECT_FALSE(GpuTrace::from_options(device));
+  GpuTrace::rearm();
+  EXPECT_TRUE(GpuTrace::from_options(device_for(path("two"))));
 }
 
 // Edge 61: in the original a failed attempt uses up the only chance.
 TEST_F(Capture, AFailedAttemptWarnsAndLeavesTheChance) {
   LogLines lines;
-  EXPECT_FALSE(FrameCapture::from_options(device_for(path("no/such/folder/trace"))));
+  EXPECT_FALSE(GpuTrace::from_options(device_for(path("no/such/folder/trace"))));
   EXPECT_EQ(lines.count("no/such/folder"), 1u);
   EXPECT_FALSE(is_capturing());
-  EXPECT_TRUE(FrameCapture::from_options(device_for(path("second"))));
+  EXPECT_TRUE(GpuTrace::from_options(device_for(path("second"))));
 }
 
 // Edge 61: one that is only created and dropped leaves nothing running.
 TEST_F(Capture, EndStopsWhatWasStartedOnce) {
   const Device device = make_device();
   {
-    auto capture = FrameCapture::start(device, path("dropped"));
+    auto capture = GpuTrace::start(device, path("dropped"));
     ASSERT_TRUE(capture) << capture.error().to_string();
     EXPECT_TRUE(is_capturing());
     EXPECT_EQ(capture->path(), path("dropped"));
   }
   EXPECT_FALSE(is_capturing());
-  auto first = FrameCapture::start(device, path("first"));
+  auto first = GpuTrace::start(device, path("first"));
   ASSERT_TRUE(first);
   first->end();
   EXPECT_FALSE(is_capturing());
-  auto second = FrameCapture::start(device, path("second"));
+  auto second = GpuTrace::start(device, path("second"));
   ASSERT_TRUE(second);
   first->end();
   EXPECT_TRUE(is_capturing()) << "the first one is over and stops nobody else's";
-  auto third = FrameCapture::start(device, path("third"));
+  auto third = GpuTrace::start(device, path("third"));
   EXPECT_ERROR(kInvalidState, third);
-  FrameCapture moved = std::move(*second);
+  GpuTrace moved = std::move(*second);
   second->end();
   EXPECT_TRUE(is_capturing());
   moved.end();
@@ -100,7 +100,7 @@ TEST_F(Capture, EndStopsWhatWasStartedOnce) {
 }
 
 TEST_F(Capture, APathThatCannotBeWrittenIsAnError) {
-  auto capture = FrameCapture::start(make_device(), path("no/such/folder/trace"));
+  auto capture = GpuTrace::start(make_device(), path("no/such/folder/trace"));
   EXPECT_ERROR(kIo, capture);
   EXPECT_THAT(capture.error().message(), testing::HasSubstr("no/such/folder/trace"));
 }

@@ -1,5 +1,5 @@
 // Each check of a dispatch, at its border.
-#include "mlxn/core/profile.h"
+#include "mlxn/core/profile/profile.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

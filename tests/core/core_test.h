@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "mlxn/base/log.h"
-#include "mlxn/core/buffer.h"
-#include "mlxn/core/counters.h"
-#include "mlxn/core/device.h"
-#include "mlxn/core/encoder.h"
-#include "mlxn/core/kernel_registry.h"
-#include "mlxn/core/options.h"
+#include "mlxn/core/device/counters.h"
+#include "mlxn/core/device/device.h"
+#include "mlxn/core/device/options.h"
+#include "mlxn/core/encode/encoder.h"
+#include "mlxn/core/kernels/kernel_registry.h"
+#include "mlxn/core/memory/buffer.h"
 
 namespace mlxn::test {
 

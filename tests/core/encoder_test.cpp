@@ -1,11 +1,11 @@
 // The command encoder beyond what seed 004 states: validation, lifetime, counters, threads.
-#include "mlxn/core/encoder.h"
+#include "mlxn/core/encode/encoder.h"
 
 #include <thread>
 
-#include "mlxn/core/context.h"
-#include "mlxn/core/pool.h"
-#include "mlxn/core/session.h"
+#include "mlxn/core/device/internal/context.h"
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/memory/pool.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

@@ -1,5 +1,5 @@
 // Function constants: their text, what is refused, and that every type reaches the kernel.
-#include "mlxn/core/function_constants.h"
+#include "mlxn/core/kernels/function_constants.h"
 
 #include "tests/core/registry_kernels.h"
 

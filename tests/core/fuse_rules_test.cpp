@@ -1,9 +1,9 @@
 // Fusion rule by rule: one pair that fuses, and everything that must stop it.
 #include <cstring>
 
-#include "mlxn/core/graph.h"
-#include "mlxn/core/graph_session.h"
-#include "mlxn/core/storage.h"
+#include "mlxn/core/graph/graph.h"
+#include "mlxn/core/graph/graph_session.h"
+#include "mlxn/core/memory/internal/storage.h"
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/elementwise/elementwise.h"
 #include "mlxn/ops/norm/rms_norm.h"

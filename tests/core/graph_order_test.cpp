@@ -1,6 +1,6 @@
 // What reordering leaves alone, where a graph is cut, and what finishing it reports.
-#include "mlxn/core/graph_session.h"
-#include "mlxn/core/profile.h"
+#include "mlxn/core/graph/graph_session.h"
+#include "mlxn/core/profile/profile.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

@@ -1,9 +1,9 @@
 // Graph sessions as the original's catalogue has them; passes and replay are in graph_test.cpp.
-#include "mlxn/core/graph_session.h"
+#include "mlxn/core/graph/graph_session.h"
 
 #include <random>
 
-#include "mlxn/core/context.h"
+#include "mlxn/core/device/internal/context.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

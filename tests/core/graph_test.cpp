@@ -1,7 +1,7 @@
 // Graphs: capture, replay, fusion with every rule that refuses it, reordering, splitting.
-#include "mlxn/core/graph.h"
+#include "mlxn/core/graph/graph.h"
 
-#include "mlxn/core/graph_session.h"
+#include "mlxn/core/graph/graph_session.h"
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/elementwise/elementwise.h"
 #include "mlxn/ops/norm/rms_norm.h"

@@ -1,4 +1,4 @@
-#include "mlxn/core/interval_set.h"
+#include "mlxn/core/encode/interval_set.h"
 
 #include <gtest/gtest.h>
 

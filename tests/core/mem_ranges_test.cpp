@@ -1,8 +1,8 @@
-#include "mlxn/core/mem_ranges.h"
+#include "mlxn/core/encode/mem_ranges.h"
 
 #include <random>
 
-#include "mlxn/core/storage.h"
+#include "mlxn/core/memory/internal/storage.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

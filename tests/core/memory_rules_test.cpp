@@ -1,8 +1,8 @@
 // Memory: limits and their accounts, residency as Metal sees it, transfers, failures.
-#include "mlxn/core/context.h"
-#include "mlxn/core/pool.h"
-#include "mlxn/core/profile.h"
-#include "mlxn/core/storage.h"
+#include "mlxn/core/device/internal/context.h"
+#include "mlxn/core/memory/internal/storage.h"
+#include "mlxn/core/memory/pool.h"
+#include "mlxn/core/profile/profile.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

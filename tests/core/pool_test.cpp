@@ -1,12 +1,12 @@
-#include "mlxn/core/pool.h"
+#include "mlxn/core/memory/pool.h"
 
 #include <barrier>
 #include <cstring>
 #include <set>
 #include <thread>
 
-#include "mlxn/core/context.h"
-#include "mlxn/core/storage.h"
+#include "mlxn/core/device/internal/context.h"
+#include "mlxn/core/memory/internal/storage.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

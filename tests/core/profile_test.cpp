@@ -1,6 +1,6 @@
 // The profile by itself: tables, clock, bounds, JSON, trace. What encoders put into it is tested
 // with the seeds.
-#include "mlxn/core/profile.h"
+#include "mlxn/core/profile/profile.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mlxn/base/strings.h"
-#include "mlxn/core/kernel_registry.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

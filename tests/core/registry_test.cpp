@@ -1,5 +1,5 @@
 // KernelRegistry: what is compiled when, what is found under which name, what is forgotten.
-#include "mlxn/core/kernel_registry.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/core/compile_stats.h"
+#include "mlxn/core/kernels/compile_stats.h"
 #include "tests/core/registry_kernels.h"
 
 namespace mlxn::test {

@@ -1,10 +1,10 @@
 // Replay plans: what is left out because the pass holds it already, and recorded barriers.
-#include "mlxn/core/replay.h"
+#include "mlxn/core/graph/replay.h"
 
-#include "mlxn/core/graph.h"
-#include "mlxn/core/graph_session.h"
-#include "mlxn/core/profile.h"
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/graph/graph.h"
+#include "mlxn/core/graph/graph_session.h"
+#include "mlxn/core/profile/profile.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

@@ -1,8 +1,11 @@
-#include "mlxn/core/residency.h"
+#include "mlxn/core/memory/internal/residency.h"
 
-#include "mlxn/core/context.h"
-#include "mlxn/core/pool.h"
-#include "mlxn/core/session.h"
+#include <thread>
+
+#include "mlxn/core/device/internal/context.h"
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/memory/internal/storage.h"
+#include "mlxn/core/memory/pool.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
@@ -151,18 +154,41 @@ TEST_F(Residency, AnAllocationAddedTwiceLeavesWithTheSecondRemoval) {
   ResidencySet& set = *device.context()->residency;
   auto metal =
       NS::TransferPtr(device.metal_device()->newBuffer(64, MTL::ResourceStorageModeShared));
-  set.add(metal.get());
-  set.add(metal.get());
+  std::atomic<bool> first = false, second = false;
+  set.add(metal.get(), first);
+  set.add(metal.get(), second);
+  set.add(metal.get(), second);
   EXPECT_EQ(set.size(), 1u);
+  EXPECT_TRUE(first && second);
   EXPECT_TRUE(set.flush());
-  set.remove(metal.get());
+  set.remove(metal.get(), second);
+  set.remove(metal.get(), second);
   EXPECT_TRUE(set.contains(metal.get()));
   EXPECT_FALSE(set.flush()) << "nothing changed";
-  set.remove(metal.get());
+  set.remove(metal.get(), first);
   EXPECT_FALSE(set.contains(metal.get()));
-  set.remove(metal.get());  // not a member
-  EXPECT_EQ(members(), 0u) << "never below zero";
+  EXPECT_FALSE(first || second);
+  EXPECT_EQ(members(), 0u);
   EXPECT_TRUE(set.flush());
+}
+
+TEST_F(Residency, ThreadsThatAddAndRemoveLeaveNoteAndSetAlike) {
+  const Buffer buffer = *device.alloc(Dtype::kU8, {64});
+  ResidencySet& set = *device.context()->residency;
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> ready = 0;
+    const auto race = [&](auto change) {
+      ++ready;
+      while (ready < 2) {
+      }
+      for (int i = 0; i < 2000; ++i) change();
+    };
+    std::thread adds([&] { race([&] { buffer.storage()->make_resident(); }); });
+    std::thread removes([&] { race([&] { buffer.storage()->end_residency(); }); });
+    adds.join();
+    removes.join();
+    ASSERT_EQ(buffer.storage()->resident, set.contains(buffer.metal_buffer())) << round;
+  }
 }
 
 // Edge 23: removal waits for the submission that uses the memory.

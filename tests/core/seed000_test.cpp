@@ -1,5 +1,5 @@
 // Seed 000: timestamps around single dispatches, and what happens where the device has none.
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
@@ -57,6 +57,21 @@ void encode_profiled_pair(const Device& device, const Pipeline& inc_one, const B
         encoder.encode_threadgroups_with_args(inc_one, {{0, in}, {1, out}}, width(8), width(32)));
   }
   EXPECT_OK(encoder.commit_and_wait_labeled("test.profile.cb"));
+}
+
+// Without a barrier a sample says nothing of the dispatch beside it.
+TEST_F(Seed000, SamplesStandBehindBarriers) {
+  const Device device = profiled({.executor = "null"});
+  const Buffer in = zeros(device, 64), out = zeros(device, 64), other = zeros(device, 64);
+  (void)metal::take_recorded_commands(device.metal_device());
+  auto encoder = Seed000::encoder(device);
+  dispatch(encoder, in, out);
+  dispatch(encoder, in, other);
+  EXPECT_OK(encoder.commit_and_wait_labeled("samples"));
+  const auto lines = metal::take_recorded_commands(device.metal_device());
+  std::string kinds;
+  for (const std::string& line : lines) kinds += line.substr(0, 1);
+  EXPECT_EQ(kinds, "ltdbtbtdbt") << testing::PrintToString(lines);
 }
 
 TEST_F(Seed000, PerDispatchSamplingRecordsTimes) {

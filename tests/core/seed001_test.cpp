@@ -1,7 +1,7 @@
 // Seed 001: dispatches that declare what they read and write, and barriers that follow from it.
 #include <functional>
 
-#include "mlxn/core/mem_ranges.h"
+#include "mlxn/core/encode/mem_ranges.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

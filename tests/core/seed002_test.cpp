@@ -1,5 +1,5 @@
 // Seed 002: the table of GPU time for each command-buffer label.
-#include "mlxn/core/profile.h"
+#include "mlxn/core/profile/profile.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

@@ -1,6 +1,6 @@
 // Seed 003: a session needs half the command buffers of the plain path, because boundaries inside a
 // layer are barriers and only layers end with a fence.
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

@@ -1,8 +1,8 @@
 // Seed 004: every public method of the command encoder, with its mended behaviour.
 #include <cstring>
 
-#include "mlxn/core/context.h"
-#include "mlxn/core/storage.h"
+#include "mlxn/core/device/internal/context.h"
+#include "mlxn/core/memory/internal/storage.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

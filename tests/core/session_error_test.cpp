@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

@@ -1,8 +1,8 @@
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
 
 #include <thread>
 
-#include "mlxn/core/context.h"
+#include "mlxn/core/device/internal/context.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/core/options.h"
+#include "mlxn/core/device/options.h"
 
 namespace mlxn {
 namespace {
@@ -62,7 +62,7 @@ TEST(SettingsTable, EveryDefaultParses) {
 
 // One parser for all truth values: "MLX_PROFILE_CB=0" does not switch profiling on.
 TEST(SettingsTable, TruthValues) {
-  for (const char* off : {"", "0", "false", "off", "no", "OFF", "False"}) {
+  for (const char* off : {"0", "false", "off", "no", "OFF", "False"}) {
     EXPECT_EQ(text(Setting::kProfileCb, {{"MLX_PROFILE_CB", off}}), "0") << off;
     EXPECT_EQ(text(Setting::kCache, {{"MLXN_CACHE", off}}), "0") << off;
   }
@@ -85,7 +85,14 @@ TEST(SettingsTable, WrongValuesGiveTheDefaultAndAreTold) {
   EXPECT_THAT(problems, ElementsAre(HasSubstr("HF2Q_AUTO_BARRIER = \"2\"")));
 }
 
-TEST(SettingsTable, EmptyNumbersCountAsUnset) {
+TEST(SettingsTable, EmptyVariablesCountAsUnset) {
+  SettingValue value = read(Setting::kResidency, {{"MLXN_RESIDENCY", ""}});
+  EXPECT_EQ(value.text, "1");
+  EXPECT_EQ(value.origin.source, SettingOrigin::Source::kDefault);
+  value = read(Setting::kResidency, {{"MLXN_RESIDENCY", ""}, {"HF2Q_NO_RESIDENCY", "1"}});
+  EXPECT_EQ(value.text, "0");
+  EXPECT_EQ(value.origin.variable, "HF2Q_NO_RESIDENCY");
+  EXPECT_EQ(text(Setting::kLog, {{"MLXN_LOG", ""}}), "warning");
   EXPECT_EQ(text(Setting::kCpuSpinUs, {{"MLXN_CPU_SPIN_US", ""}}), "50");
   EXPECT_EQ(text(Setting::kCacheMaxBytes, {{"MLXN_CACHE_MAX_BYTES", ""}}), "1G");
 }

@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/core/graph_session.h"
-#include "mlxn/core/pool.h"
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/graph/graph_session.h"
+#include "mlxn/core/memory/pool.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

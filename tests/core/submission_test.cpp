@@ -1,8 +1,8 @@
 // One command buffer from its creation to its completion.
-#include "mlxn/core/submission.h"
+#include "mlxn/core/encode/internal/submission.h"
 
-#include "mlxn/core/metal_util.h"
-#include "mlxn/core/session.h"
+#include "mlxn/core/device/internal/metal_util.h"
+#include "mlxn/core/encode/session.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
@@ -33,6 +33,13 @@ TEST_F(Submissions, HoldPipelinesUntilTheEnd) {
   gate.event->setSignaledValue(1);
   EXPECT_OK(session.wait_for_all());
   EXPECT_TRUE(watched.expired());
+}
+
+TEST_F(Submissions, TimesThatRunBackwardsAreNone) {
+  EXPECT_EQ(nanoseconds(1.5e-6), 1500u);
+  EXPECT_EQ(nanoseconds(0), 0u);
+  EXPECT_EQ(nanoseconds(-1), 0u);
+  EXPECT_EQ(nanoseconds(std::numeric_limits<double>::quiet_NaN()), 0u);
 }
 
 TEST_F(Submissions, AFailureIsLoggedOnceWithItsLabel) {

@@ -1,7 +1,7 @@
 // What the encoder takes a dispatch to touch, and where that is forgotten.
-#include "mlxn/core/graph_session.h"
-#include "mlxn/core/profile.h"
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/graph/graph_session.h"
+#include "mlxn/core/profile/profile.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
@@ -25,16 +25,17 @@ class Tracking : public testing::Test {
          d = floats(device, {5, 6, 7, 8}), f = zeros(device, 4);
 };
 
-TEST_F(Tracking, ABindingReachesFromItsOffsetToTheEndOfTheView) {
+TEST_F(Tracking, ABindingReachesFromItsOffsetToTheEndOfTheAllocation) {
   const Buffer wide = zeros(device, 8);
   const Buffer low = *wide.slice_view(0, 4);
   const Pipeline inc = kernel(device, "inc_one");
   auto e = encoder();
-  EXPECT_OK(inc_one(e, a, low));
   EXPECT_OK(e.encode_with_args(inc, {{0, a}, {1, {wide, 16}}}, width(4), width(4)));
-  EXPECT_EQ(automatic(), 0u) << "the other half";
-  EXPECT_OK(e.encode_with_args(inc, {{0, a}, {1, {wide, 12}}}, width(4), width(4)));
-  EXPECT_EQ(automatic(), 1u);
+  EXPECT_OK(e.dispatch_tracked_threads_with_args(inc, {{0, d}, {1, low}}, {&d}, {&low}, width(4),
+                                                 width(4)));
+  EXPECT_EQ(automatic(), 0u) << "the half in front of it";
+  EXPECT_OK(inc_one(e, a, low));
+  EXPECT_EQ(automatic(), 1u) << "a view ends where the kernel ends";
   EXPECT_OK(e.commit_and_wait());
 }
 

@@ -60,6 +60,7 @@ Program random_program(std::mt19937_64& random) {
     const bool elementwise = step.kind == Step::kCombine;
     for (View& in : step.in) in = random_input(random, step.out, elementwise);
     for (uint32_t& table : step.table) table = below(random, kTables);
+    step.interruption = static_cast<Step::Interruption>(below(random, 5));
   }
   return program;
 }
@@ -129,6 +130,7 @@ Machine::Machine(MTL::Device* metal, const RuntimeOptions& options)
     tables_.push_back(*device_.alloc(Dtype::kF32, {kRows, kDim}));
   }
   weight_ = floats(device_, std::vector<float>(kDim, 0.75f));
+  elsewhere_ = *device_.alloc(Dtype::kU32, {kArrayLength});
 }
 
 void Machine::load(const Memory& memory) {
@@ -180,6 +182,54 @@ Status Machine::encode_array_step(ComputeEncoder& encoder, const Step& step, For
   const MTL::Size grid = width(count), group = width(16);  // many threadgroups to shuffle
   if (form == Form::kReflected) return encoder.encode_with_args(pipeline, bindings, grid, group);
   return encoder.dispatch_tracked_threads_with_args(pipeline, bindings, reads, writes, grid, group);
+}
+
+Status Machine::interrupt(CommandEncoder& encoder, const Step& step) {
+  const Step other{.kind = Step::kFill, .out = step.out, .constant = step.constant};
+  const auto capture = [&]() -> Result<std::vector<CapturedNode>> {
+    encoder.start_capture();
+    MLXN_TRY(encode(encoder, other, Form::kReflected));
+    MLXN_TRY(encoder.memory_barrier());
+    MLXN_TRY(encoder.barrier_between({&arrays_[0]}, {&arrays_[1]}));
+    return *encoder.take_capture();
+  };
+  // Were it for the next step, that would be taken to touch nothing.
+  const auto announce_nothing = [&] { encoder.set_pending_buffer_ranges({}, {}); };
+  switch (step.interruption) {
+    case Step::kNone: return {};
+    case Step::kCapture: {
+      MLXN_TRY(capture());
+      announce_nothing();
+      MLXN_ASSIGN(const Pipeline fill, registry_.get_pipeline("fill", device_));
+      (void)encoder.encode(fill, {}, width(1), width(1)).has_value();
+      return {};
+    }
+    case Step::kRefused: {
+      announce_nothing();
+      MLXN_ASSIGN(const Pipeline fill, registry_.get_pipeline("fill", device_));
+      if (encoder.encode_with_args(fill, {{0, elsewhere_}}, width(1), width(1))) {
+        return Error(ErrorCode::kInternal, "a dispatch without its arguments was accepted");
+      }
+      return {};
+    }
+    case Step::kReplay: {
+      MLXN_ASSIGN(std::vector<CapturedNode> nodes, capture());
+      CapturedNode node = std::move(nodes.front());
+      node.bindings[0].storage = elsewhere_.storage();
+      node.accesses = ranges_of({}, {&elsewhere_});
+      announce_nothing();
+      return encoder.replay_dispatch(node);
+    }
+    case Step::kMove: {
+      CommandEncoder taken = std::move(encoder);
+      if (encoder.memory_barrier() || encoder.commit_and_wait()) {
+        return Error(ErrorCode::kInternal, "an encoder that was moved from did something");
+      }
+      encoder = std::move(taken);
+      return {};
+    }
+  }
+  return {};
 }
 
 Status Machine::encode(ComputeEncoder& encoder, const Step& step, Form form) {

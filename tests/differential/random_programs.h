@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "mlxn/core/graph_session.h"
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/graph/graph_session.h"
 #include "mlxn/ops/builtin_kernels.h"
 #include "tests/core/core_test.h"
 
@@ -32,6 +32,8 @@ struct Step {
   uint32_t table[3] = {};  // in, scale, out
   uint32_t constant = 0;
   bool ends_stage = false;  // where sessions fence and change over
+  // What comes in front of it and must leave no trace: Machine::interrupt.
+  enum Interruption { kNone, kCapture, kRefused, kReplay, kMove } interruption = kNone;
 };
 
 using Program = std::vector<Step>;
@@ -60,6 +62,8 @@ class Machine {
 
   enum class Form { kDeclared, kReflected };  // who says what a dispatch reads and writes
   Status encode(ComputeEncoder& encoder, const Step& step, Form form);
+  // Does what the step's interruption says; the program's memory and order are not concerned.
+  Status interrupt(CommandEncoder& encoder, const Step& step);
 
  private:
   Status encode_array_step(ComputeEncoder& encoder, const Step& step, Form form);
@@ -68,7 +72,7 @@ class Machine {
   Device device_;
   KernelRegistry registry_;
   std::vector<Buffer> arrays_, tables_;
-  Buffer weight_;
+  Buffer weight_, elsewhere_;
 };
 
 }  // namespace mlxn::test

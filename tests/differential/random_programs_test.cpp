@@ -120,6 +120,18 @@ TEST_F(RandomPrograms, ConcurrentWithReflectedAccesses) {
   });
 }
 
+TEST_F(RandomPrograms, InterruptionsLeaveNoTrace) {
+  expect_same(with(&RuntimeOptions::auto_barrier),
+              [](Machine& machine, const Program& program) -> Status {
+                MLXN_ASSIGN(CommandEncoder encoder, machine.device().command_encoder());
+                for (const Step& step : program) {
+                  MLXN_TRY(machine.interrupt(encoder, step));
+                  MLXN_TRY(machine.encode(encoder, step, Machine::Form::kReflected));
+                }
+                return encoder.commit_and_wait();
+              });
+}
+
 TEST_F(RandomPrograms, UnretainedReferences) {
   RuntimeOptions options = with(&RuntimeOptions::auto_barrier);
   options.unretained_references = true;

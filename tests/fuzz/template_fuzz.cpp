@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "mlxn/text/chat_template.h"
+#include "mlxn/text/chat/chat_template.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mlxn::text;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "mlxn/text/pre_tokenizer.h"
-#include "mlxn/text/tokenizer.h"
+#include "mlxn/text/tokenizer/internal/pre_tokenizer.h"
+#include "mlxn/text/tokenizer/tokenizer.h"
 #include "tests/text/toy_vocabulary.h"
 
 namespace {

@@ -53,3 +53,11 @@ execute_process(COMMAND ${prefix}/bin/mlxn-sdk cc -arch RESULT_VARIABLE code ERR
 if(code EQUAL 0 OR NOT said MATCHES "-arch")
   message(FATAL_ERROR "cc -arch: expected an error that names the option, got ${code}: ${said}")
 endif()
+
+message("== libc++ and libstdc++ in one process")
+step(${prefix}/bin/mlxn-sdk cc ${TWO_RUNTIMES}/host.c -o ${WORK}/host)
+step(${prefix}/bin/mlxn-sdk c++ -std=c++17 -shared -fPIC -I ${prefix}/include ${TWO_RUNTIMES}/metal_user.cpp -framework Metal
+     -framework Foundation -o ${WORK}/metal_user.so)
+step(${CXX} -std=c++17 -shared -fPIC ${TWO_RUNTIMES}/thrower.cpp -o ${WORK}/thrower.so)
+step(${WORK}/host ${WORK}/metal_user.so ${WORK}/thrower.so)
+step(${WORK}/host ${WORK}/thrower.so ${WORK}/metal_user.so)

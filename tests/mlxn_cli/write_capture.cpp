@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "mlxn/core/frame_capture.h"
-#include "mlxn/core/session.h"
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/profile/gpu_trace.h"
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/elementwise/elementwise.h"
 
@@ -19,7 +19,7 @@ Status write(const char* path, bool racy) {
   MLXN_ASSIGN(Buffer b, device.alloc(Dtype::kF32, {1024}));
   MLXN_ASSIGN(auto values, a.as_mut_slice<float>());
   for (float& value : values) value = 1.5f;
-  MLXN_ASSIGN(FrameCapture capture, FrameCapture::start(device, path));
+  MLXN_ASSIGN(GpuTrace capture, GpuTrace::start(device, path));
   MLXN_ASSIGN(CommandEncoder encoder, device.command_encoder());
   MLXN_TRY(elementwise_add(encoder, registry, a, a, b));
   if (!racy) MLXN_TRY(encoder.memory_barrier());

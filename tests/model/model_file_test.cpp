@@ -128,6 +128,20 @@ TEST(ModelFile, FaultsAreToldWithNamesAndNumbers) {
   }
 }
 
+TEST(ModelFile, AMissingFileIsNamedOnce) {
+  RuntimeOptions options;
+  options.auto_barrier = true;
+  const Device device = *Device::create(options);
+  for (const char* path : {"nowhere/none.gguf", "."}) {
+    const auto model = Model::load(device, path);
+    ASSERT_FALSE(model);
+    EXPECT_EQ(model.error().code(), ErrorCode::kIo);
+    const std::string& text = model.error().message();
+    EXPECT_EQ(text.find(path), 0u) << text;
+    EXPECT_EQ(text.find(path + std::string(":"), 1), std::string::npos) << text;
+  }
+}
+
 TEST(ModelFile, WeightsOfATypeThatOpsRefuseAreAnErrorOfThePass) {
   TinyModel tiny;
   tiny.tensors["blk.0.attn_q.weight"].type = 26;  // i32

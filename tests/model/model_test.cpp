@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <Metal/Metal.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -9,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mlxn/metal_extensions.hpp>
 
-#include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/io/cut_file_guard.h"
 #include "mlxn/model/evaluator.h"
@@ -73,13 +74,16 @@ const Reference& reference() {
   return loaded;
 }
 
+std::shared_ptr<const Model> load(const Device& device) {
+  auto model = Model::load(device, variable("MLXN_TEST_MODEL"));
+  EXPECT_TRUE(model) << model.error().to_string();
+  return model ? *model : nullptr;
+}
+
 std::shared_ptr<const Model> load(const RuntimeOptions& runtime) {
   const Result<Device> device = Device::create(runtime);
   EXPECT_TRUE(device) << device.error().to_string();
-  if (!device) return nullptr;
-  auto model = Model::load(*device, variable("MLXN_TEST_MODEL"));
-  EXPECT_TRUE(model) << model.error().to_string();
-  return model ? *model : nullptr;
+  return device ? load(*device) : nullptr;
 }
 
 RuntimeOptions concurrent() {
@@ -175,11 +179,23 @@ TEST(ModelReference, GreedyAnswersAgreeTokenForToken) {
   }
 }
 
+// A device of its own: the default one keeps the workers it was made with.
+std::vector<float> trace_with_workers(uint32_t workers) {
+  metal::DeviceOptions options;
+  options.executor = "cpu";
+  options.worker_count = workers;
+  NS::Error* error = nullptr;
+  const auto device = NS::TransferPtr(metal::create_device(options, &error));
+  EXPECT_TRUE(device);
+  EXPECT_EQ(metal::describe_device(device.get()).worker_count, workers);
+  return trace(load(*Device::wrap(device.get(), concurrent())), {});
+}
+
 TEST(ModelIdentity, NumberOfWorkersMakesNoDifference) {
-  ScopedSetting one(Setting::kCpuWorkers, "1");
-  const std::vector<float> alone = trace(load(concurrent()), {});
-  ScopedSetting two(Setting::kCpuWorkers, "2");
-  EXPECT_TRUE(same_bits(trace(load(concurrent()), {}), alone));
+  const std::vector<float> alone = trace_with_workers(1);
+  ASSERT_FALSE(alone.empty());
+  EXPECT_TRUE(same_bits(trace_with_workers(2), alone));
+  EXPECT_TRUE(same_bits(trace_with_workers(3), alone));
 }
 
 TEST(ModelIdentity, SerialConcurrentAndReplayedAreTheSame) {

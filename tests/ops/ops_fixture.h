@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "mlxn/core/kernel_registry.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 #include "mlxn/ops/builtin_kernels.h"
 
 namespace mlxn::test {

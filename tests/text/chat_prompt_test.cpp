@@ -1,5 +1,5 @@
 // Control tokens in messages are text; those of the template count.
-#include "mlxn/text/chat_prompt.h"
+#include "mlxn/text/chat/chat_prompt.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Limits, errors and the interface; what templates mean is compared with jinja2 by
 // check_templates.py.
-#include "mlxn/text/chat_template.h"
+#include "mlxn/text/chat/chat_template.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

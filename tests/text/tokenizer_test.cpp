@@ -1,9 +1,9 @@
-#include "mlxn/text/tokenizer.h"
+#include "mlxn/text/tokenizer/tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "mlxn/text/pre_tokenizer_table.h"
+#include "mlxn/text/tokenizer/internal/pre_tokenizer_table.h"
 #include "tests/text/toy_vocabulary.h"
 
 namespace mlxn::text {

@@ -9,7 +9,7 @@
 
 #include "metal/exec/cpu/cpu_executor.h"
 #include "metal/msl/interface.h"
-#include "metal/rt/executor.h"
+#include "metal/rt/executor/executor.h"
 
 namespace mlxn::tiers {
 

@@ -71,6 +71,10 @@ TEST(Checked, CastAndSpan) {
   EXPECT_TRUE(span_fits(8, 8, 16));
   EXPECT_FALSE(span_fits(9, 8, 16));
   EXPECT_FALSE(span_fits(~0ull, 2, 16));
+  EXPECT_EQ(saturating_add(~0ull - 1, 1), ~0ull);
+  EXPECT_EQ(saturating_add(~0ull, 1), ~0ull);
+  EXPECT_EQ(saturating_sub(3, 2), 1u);
+  EXPECT_EQ(saturating_sub(2, 3), 0u);
 }
 
 TEST(Dtype, NamesRoundTripAndAreUnique) {

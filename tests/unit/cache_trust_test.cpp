@@ -10,7 +10,7 @@
 
 #include <filesystem>
 
-#include "metal/rt/cache_store.h"
+#include "metal/rt/cache/cache_store.h"
 
 namespace mlxn::rt {
 namespace {

@@ -1,5 +1,5 @@
 // What a device makes of its options and settings.
-#include "metal/rt/device.h"
+#include "metal/rt/device/device.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "metal/rt/kernel_cache.h"
+#include "metal/rt/cache/kernel_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

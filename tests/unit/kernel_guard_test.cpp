@@ -47,7 +47,13 @@ TEST(KernelGuard, AFaultTellsItsAddress) {
     EXPECT_TRUE(fault.has_address);
     EXPECT_EQ(fault.address, reinterpret_cast<uintptr_t>(closed) + static_cast<uintptr_t>(i));
     EXPECT_EQ(to_error(fault).code(), ErrorCode::kPageFault);
-    EXPECT_THAT(to_error(fault).message(), HasSubstr("SIGSEGV at address 0x"));
+    EXPECT_THAT(to_error(fault).message(), HasSubstr(" at address 0x"));
+#if defined(__x86_64__)
+    EXPECT_THAT(to_error(fault).message(), HasSubstr("SIGSEGV of a store at"));
+    volatile char seen = 0;
+    const KernelFault load = run([&] { seen = static_cast<volatile char*>(closed)[i]; });
+    EXPECT_THAT(to_error(load).message(), HasSubstr("SIGSEGV of a load at"));
+#endif
   }
   munmap(closed, static_cast<size_t>(page));
 }

@@ -1,5 +1,5 @@
 // Which code a pipeline compiles and chooses for the threadgroup sizes of its dispatches.
-#include "metal/rt/pipeline_code.h"
+#include "metal/rt/library/pipeline_code.h"
 
 #include <gmock/gmock.h>
 

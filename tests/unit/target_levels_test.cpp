@@ -1,4 +1,4 @@
-#include "metal/rt/target_levels.h"
+#include "metal/rt/cache/target_levels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "metal/exec/cpu/cpu_memory.h"
+#include "metal/exec/cpu/guarded_block.h"
 #include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
 
@@ -43,7 +44,7 @@ Status PreparedDispatch::prepare(const rt::Dispatch& dispatch, const rt::Command
   if (threadgroups_ == 0) return {};
   MLXN_TRY(check_sizes());
   MLXN_TRY(bind(dispatch, list));
-  return lay_out_scratch(dispatch, list);
+  return size_scratch(dispatch, list);
 }
 
 Status PreparedDispatch::set_grid(const rt::Dispatch& dispatch) {
@@ -105,7 +106,8 @@ Status PreparedDispatch::check_sizes() const {
 
 Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandList& list) {
   uint32_t missing = pipeline_->needed_buffers | (edge_ ? edge_->needed_buffers : 0);
-  for (const rt::Binding& binding : list.bindings_of(dispatch)) {
+  bindings_ = list.bindings_of(dispatch);
+  for (const rt::Binding& binding : bindings_) {
     if (binding.index >= MSL_MAX_BUFFERS) {
       return invalid(str("buffer index ", binding.index, ", expected below ", MSL_MAX_BUFFERS));
     }
@@ -149,42 +151,52 @@ PreparedDispatch::ScratchNeeds PreparedDispatch::scratch_needs() const {
   return needs;
 }
 
-Status PreparedDispatch::lay_out_scratch(const rt::Dispatch& dispatch,
-                                         const rt::CommandList& list) {
-  const ScratchNeeds needs = scratch_needs();
-  uint64_t cursor = 0;
-  auto take = [&](uint64_t bytes, const char* what) -> Result<uint64_t> {
-    const uint64_t begin = cursor;
-    const uint64_t rounded = (bytes + Scratch::kAlignment - 1) / Scratch::kAlignment;
-    if (bytes > kMaxScratch - cursor || rounded > (kMaxScratch - cursor) / Scratch::kAlignment) {
-      return invalid(str(bytes, " bytes of ", what, " after ", cursor,
+Status PreparedDispatch::size_scratch(const rt::Dispatch& dispatch, const rt::CommandList& list) {
+  scratch_ = scratch_needs();
+  uint64_t total = 0;
+  auto add = [&](uint64_t bytes, const char* what) -> Status {
+    if (bytes > kMaxScratch - total) {
+      return invalid(str(bytes, " bytes of ", what, " after ", total,
                          " others for each worker, expected at most ", kMaxScratch, " together"));
     }
-    cursor += rounded * Scratch::kAlignment;
-    return begin;
+    total += bytes;
+    return {};
   };
-  MLXN_TRY(take(needs.threadgroup_memory, "threadgroup memory"));
-  uint32_t missing = needs.arguments;
-  for (const rt::ThreadgroupMemory& memory : list.threadgroup_memory_of(dispatch)) {
+  MLXN_TRY(add(scratch_.threadgroup_memory, "threadgroup memory"));
+  uint32_t missing = scratch_.arguments;
+  threadgroup_buffers_ = list.threadgroup_memory_of(dispatch);
+  for (const rt::ThreadgroupMemory& memory : threadgroup_buffers_) {
     if (memory.index >= MSL_MAX_THREADGROUP_BUFFERS) {
       return invalid(str("threadgroup memory index ", memory.index, ", expected below ",
                          MSL_MAX_THREADGROUP_BUFFERS));
     }
-    if (memory.bytes == 0) {
-      threadgroup_buffers_.push_back({memory.index, kNothing});
-      if (!nothing_bound()) continue;
-    } else {
-      MLXN_ASSIGN(uint64_t offset, take(memory.bytes, "threadgroup memory"));
-      threadgroup_buffers_.push_back({memory.index, offset});
-    }
-    missing &= ~(1u << memory.index);
+    MLXN_TRY(add(memory.bytes, "threadgroup memory"));
+    if (memory.bytes != 0 || nothing_bound()) missing &= ~(1u << memory.index);
   }
   if (missing != 0) return missing_argument(msl::ArgumentKind::kThreadgroupMemory, missing);
-  MLXN_ASSIGN(frames_offset_, take(needs.frames, "coroutine frames"));
-  MLXN_ASSIGN(simdgroups_offset_, take(needs.simdgroups, "simdgroup state"));
-  MLXN_ASSIGN(context_offset_, take(needs.context, "context"));
-  scratch_bytes_ = std::max<uint64_t>(cursor, 1);
-  return {};
+  MLXN_TRY(add(scratch_.frames, "coroutine frames"));
+  MLXN_TRY(add(scratch_.simdgroups, "simdgroup state"));
+  return add(scratch_.context, "context");
+}
+
+Status PreparedDispatch::lay_out(MslThreadgroup& group, Scratch& scratch) const {
+  auto place = [&](auto*& pointer, ScratchPart part, uint64_t bytes) -> Status {
+    MLXN_ASSIGN(unsigned char* block, scratch.reserve(part, bytes));
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(block);
+    return {};
+  };
+  for (const rt::ThreadgroupMemory& memory : threadgroup_buffers_) {
+    unsigned char*& buffer = group.threadgroup_buffer[memory.index];
+    if (memory.bytes == 0) {
+      buffer = reinterpret_cast<unsigned char*>(nothing_bound());
+    } else {
+      MLXN_TRY(place(buffer, threadgroup_buffer(memory.index), memory.bytes));
+    }
+  }
+  MLXN_TRY(place(group.memory, ScratchPart::kThreadgroupMemory, scratch_.threadgroup_memory));
+  MLXN_TRY(place(group.frames, ScratchPart::kFrames, scratch_.frames));
+  MLXN_TRY(place(group.simdgroups, ScratchPart::kSimdgroups, scratch_.simdgroups));
+  return place(group.context, ScratchPart::kContext, scratch_.context);
 }
 
 Error PreparedDispatch::missing_argument(msl::ArgumentKind kind, uint32_t missing) const {
@@ -205,17 +217,8 @@ Error PreparedDispatch::missing_argument(msl::ArgumentKind kind, uint32_t missin
 
 Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch,
                              const StopFlag* stop) const {
-  MLXN_ASSIGN(unsigned char* block, scratch.reserve(scratch_bytes_));
   MslThreadgroup group{};
-  group.memory = block;
-  for (const ThreadgroupBuffer& buffer : threadgroup_buffers_) {
-    group.threadgroup_buffer[buffer.index] = buffer.offset == kNothing
-                                                 ? reinterpret_cast<unsigned char*>(nothing_bound())
-                                                 : block + buffer.offset;
-  }
-  group.frames = block + frames_offset_;
-  group.simdgroups = reinterpret_cast<MslSimdgroup*>(block + simdgroups_offset_);
-  group.context = block + context_offset_;
+  MLXN_TRY(lay_out(group, scratch));
 
   const unsigned* counts = abi_.threadgroups_per_grid;
   group.position[0] = static_cast<unsigned>(begin % counts[0]);
@@ -237,21 +240,32 @@ Error PreparedDispatch::explain(const KernelFault& fault, const MslThreadgroup& 
       str("threadgroup ", to_text({group.position[0], group.position[1], group.position[2]}),
           " or near it");
   if (!fault.has_address || fault.at_stack) return std::move(error.add_context(where));
-  if (is_nothing_bound(fault.address)) {
-    return std::move(error.add_context(str(where, ", a store where nothing is bound")));
-  }
-  uint64_t nearest = ~uint64_t{0};
-  unsigned index = 0;
-  for (unsigned i = 0; i < MSL_MAX_BUFFERS; ++i) {
-    const auto begin = reinterpret_cast<uintptr_t>(abi_.buffer[i]);
-    if (begin == 0 || begin > fault.address || fault.address - begin >= nearest) continue;
-    nearest = fault.address - begin;
-    index = i;
-  }
-  if (nearest != ~uint64_t{0}) {
-    where += str(", ", nearest, " bytes behind the start of buffer ", index);
-  }
+  where += str(", ", place_of(fault.address, group));
   return std::move(error.add_context(where));
+}
+
+// Which memory of the dispatch an address outside of all is meant for: the nearest in front of it.
+std::string PreparedDispatch::place_of(uintptr_t address, const MslThreadgroup& group) const {
+  if (is_nothing_bound(address)) return "a store where nothing is bound";
+  if (is_in_freed_block(address)) return "in memory that has been freed";
+  uint64_t nearest = ~uint64_t{0};
+  std::string place = "in no memory of the dispatch";
+  auto consider = [&](const void* start, uint64_t size, auto... name) {
+    const auto begin = reinterpret_cast<uintptr_t>(start);
+    if (begin == 0 || begin > address || address - begin >= nearest) return;
+    nearest = address - begin;
+    place = str("at byte ", nearest, " of ", name..., ", which has ", size);
+  };
+  for (const rt::Binding& binding : bindings_) {
+    if (!binding.memory) continue;
+    consider(abi_.buffer[binding.index], binding.size, "buffer ", binding.index);
+  }
+  consider(group.memory, scratch_.threadgroup_memory, "the kernel's threadgroup memory");
+  for (const rt::ThreadgroupMemory& memory : threadgroup_buffers_) {
+    consider(group.threadgroup_buffer[memory.index], memory.bytes, "threadgroup memory ",
+             memory.index);
+  }
+  return place;
 }
 
 Status PreparedDispatch::run_rows(MslThreadgroup& group, uint64_t all) const {

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "metal/exec/cpu/cpu_pipeline.h"
 #include "metal/exec/cpu/kernel_guard.h"
 #include "metal/exec/cpu/scratch.h"
 #include "metal/msl/kernel_abi.h"
-#include "metal/rt/executor.h"
+#include "metal/rt/executor/executor.h"
 
 namespace mlxn::cpu {
 
@@ -26,12 +26,6 @@ class PreparedDispatch {
   Status run(uint64_t begin, uint64_t end, Scratch& scratch, const StopFlag* stop) const;
 
  private:
-  static constexpr uint64_t kNothing = ~uint64_t{0};
-  struct ThreadgroupBuffer {
-    uint32_t index;
-    uint64_t offset;  // in the worker's scratch block; kNothing: none is there
-  };
-
   Status set_grid(const rt::Dispatch& dispatch);
   // Whether the code there is runs every threadgroup size of the grid; a ragged one has up to 8.
   Status check_sizes() const;
@@ -41,11 +35,13 @@ class PreparedDispatch {
     uint32_t arguments = 0;  // indices with an active threadgroup argument, as bits
   };
   ScratchNeeds scratch_needs() const;
-  Status lay_out_scratch(const rt::Dispatch& dispatch, const rt::CommandList& list);
+  Status size_scratch(const rt::Dispatch& dispatch, const rt::CommandList& list);
+  Status lay_out(MslThreadgroup& group, Scratch& scratch) const;
   // Which needed argument has nothing bound.
   Error missing_argument(msl::ArgumentKind kind, uint32_t missing) const;
   Status run_rows(MslThreadgroup& group, uint64_t count) const;
   Error explain(const KernelFault& fault, const MslThreadgroup& group) const;
+  std::string place_of(uintptr_t address, const MslThreadgroup& group) const;
   // Run threadgroups from group.position on, along x: within a row; of the size in `group`.
   Status run_row(MslThreadgroup& group, unsigned count) const;
   Status run_alike(MslThreadgroup& group, unsigned count) const;
@@ -58,8 +54,9 @@ class PreparedDispatch {
   const CpuPipeline* edge_ = nullptr;  // for threadgroups pipeline_ does not cover; null: none
   MslDispatch abi_{};
   uint64_t threadgroups_ = 0;
-  std::vector<ThreadgroupBuffer> threadgroup_buffers_;
-  uint64_t frames_offset_ = 0, simdgroups_offset_ = 0, context_offset_ = 0, scratch_bytes_ = 0;
+  std::span<const rt::Binding> bindings_;
+  std::span<const rt::ThreadgroupMemory> threadgroup_buffers_;
+  ScratchNeeds scratch_;  // of any threadgroup
 };
 
 }  // namespace mlxn::cpu

@@ -12,7 +12,7 @@
 #include "metal/exec/cpu/permutation.h"
 #include "metal/exec/cpu/watchdog.h"
 #include "metal/exec/cpu/worker_pool.h"
-#include "metal/rt/target_levels.h"
+#include "metal/rt/cache/target_levels.h"
 #include "mlxn/base/clock.h"
 #include "mlxn/base/settings.h"
 
@@ -37,6 +37,7 @@ rt::DeviceInfo describe(const CpuOptions& options) {
   info.max_buffer_length = info.total_memory;
   info.worker_count = std::min(options.workers != 0 ? options.workers : core_count(), kMaxWorkers);
   info.dispatch_sampling = options.dispatch_sampling;
+  info.guards_memory = options.guard != MemoryGuard::kNone;
   info.target = options.target.cpu.empty() ? detect_target() : options.target;
   return info;
 }
@@ -47,16 +48,17 @@ class CpuExecutor : public rt::Executor {
       : info_(describe(options)),
         runs_target_(check_target(options)),
         account_(std::make_shared<std::atomic<uint64_t>>(0)),
+        guard_(options.guard),
         schedule_seed_(options.schedule_seed),
         thread_order_(options.reverse_threads ? ThreadOrder::kDescending : ThreadOrder::kAscending),
         watchdog_(options.watchdog_ms ? std::make_unique<Watchdog>(options.watchdog_ms) : nullptr),
-        pool_(info_.worker_count, options.spin_us) {}
+        pool_(info_.worker_count, options.spin_us, options.guard) {}
 
   const rt::DeviceInfo& info() const override { return info_; }
 
   // Memory is unified: both storage modes are the same bytes here.
   Result<std::shared_ptr<rt::Memory>> allocate(uint64_t size, rt::Storage) override {
-    return allocate_memory(size, info_.max_buffer_length, account_);
+    return allocate_memory(size, {.limit = info_.max_buffer_length, .guard = guard_}, account_);
   }
   Result<std::shared_ptr<rt::Memory>> wrap(void* host, uint64_t size) override {
     return wrap_memory(host, size);
@@ -90,6 +92,7 @@ class CpuExecutor : public rt::Executor {
   const rt::DeviceInfo info_;
   const Status runs_target_;
   const Account account_;
+  const MemoryGuard guard_;
   const uint64_t schedule_seed_;
   const ThreadOrder thread_order_;
   std::atomic<uint64_t> lists_{0};
@@ -108,6 +111,7 @@ CpuOptions options_from_settings() {
   options.spin_us = clamped(Setting::kCpuSpinUs, 1'000'000);
   options.schedule_seed = static_cast<uint64_t>(setting_int(Setting::kScheduleSeed));
   options.watchdog_ms = clamped(Setting::kWatchdogMs, kMaxWatchdogMs);
+  options.guard = static_cast<MemoryGuard>(clamped(Setting::kGuardMemory, 2));
   options.target.cpu = setting_string(Setting::kCpuTarget);
   return options;
 }

@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "metal/rt/executor.h"
+#include "metal/exec/cpu/guarded_block.h"
+#include "metal/rt/executor/executor.h"
 
 namespace mlxn::cpu {
 
@@ -15,7 +16,8 @@ struct CpuOptions {
   uint64_t schedule_seed = 0;     // not 0: what runs between two barriers is shuffled
   // Coroutine tier: threads and simdgroups take their turns in descending order.
   bool reverse_threads = false;
-  uint32_t watchdog_ms = 0;  // lists that run longer fail; 0: no limit
+  uint32_t watchdog_ms = 0;                // lists that run longer fail; 0: no limit
+  MemoryGuard guard = MemoryGuard::kNone;  // of buffers and threadgroup memory
   // Code to accept: a level of x86-64; an empty cpu name means detect_target().
   msl::Target target;
 };

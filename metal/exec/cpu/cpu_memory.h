@@ -4,19 +4,26 @@
 #include <cstdint>
 #include <memory>
 
-#include "metal/rt/executor.h"
+#include "metal/exec/cpu/guarded_block.h"
+#include "metal/rt/executor/executor.h"
 
 namespace mlxn::cpu {
 
 // Bytes handed out and not yet freed. Shared with each allocation, which may outlive the executor.
 using Account = std::shared_ptr<std::atomic<uint64_t>>;
 
-// Alignment of everything allocate_memory returns.
+// Alignment of what allocate_memory returns, unless guarded.
 inline constexpr uint64_t kMemoryAlignment = 256;
 
+struct MemoryOptions {
+  uint64_t limit = 0;  // of one allocation, in bytes
+  // Other than kNone: each in a GuardedBlock, aligned as the types of kernels need it.
+  MemoryGuard guard = MemoryGuard::kNone;
+};
+
 // New zero-filled memory. Large blocks are mapped, so untouched pages cost nothing. Fails with
-// kOutOfMemory above `limit` or when the system refuses.
-Result<std::shared_ptr<rt::Memory>> allocate_memory(uint64_t size, uint64_t limit,
+// kOutOfMemory above the limit or when the system refuses.
+Result<std::shared_ptr<rt::Memory>> allocate_memory(uint64_t size, const MemoryOptions& options,
                                                     const Account& account);
 
 // The caller's memory; nothing is copied, counted or freed.

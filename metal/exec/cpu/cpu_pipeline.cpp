@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "metal/msl/kernel_abi.h"
-#include "metal/rt/target_levels.h"
+#include "metal/rt/cache/target_levels.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::cpu {

@@ -8,7 +8,7 @@
 
 #include "metal/exec/cpu/coroutine_scheduler.h"
 #include "metal/exec/cpu/object_loader.h"
-#include "metal/rt/executor.h"
+#include "metal/rt/executor/executor.h"
 
 namespace mlxn::cpu {
 

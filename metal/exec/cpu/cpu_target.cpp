@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "metal/rt/target_levels.h"
+#include "metal/rt/cache/target_levels.h"
 
 namespace mlxn::cpu {
 

@@ -61,6 +61,16 @@ uintptr_t stack_of(const void* context) {
 #endif
 }
 
+// What a page fault came from.
+const char* access_of([[maybe_unused]] const void* context) {
+#if defined(__x86_64__)
+  const bool writes = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2;
+  return writes ? " of a store" : " of a load";
+#else
+  return "";
+#endif
+}
+
 // Back to run_guarded, with the signals blocked that were so before: whoever installed the handler
 // for us may have blocked more.
 [[noreturn]] void leave(ThreadState& state, const void* context) {
@@ -80,6 +90,7 @@ bool on_fault(int number, siginfo_t* info, void* context) {
   fault.has_address = info->si_code != SI_KERNEL && (number == SIGSEGV || number == SIGBUS);
   fault.at_stack =
       fault.has_address && std::max(address, stack) - std::min(address, stack) < kStackEnd;
+  fault.access = access_of(context);
   leave(*state, context);
 }
 
@@ -181,7 +192,7 @@ const char* name_of(int signal) {
 Error to_error(const KernelFault& fault) {
   if (fault.signal == 0) return Error(ErrorCode::kTimeout, "it was stopped");
   std::string text = name_of(fault.signal);
-  if (fault.has_address) text += str(" at address 0x", std::hex, fault.address);
+  if (fault.has_address) text += str(fault.access, " at address 0x", std::hex, fault.address);
   if (fault.at_stack) {
     text += ", the stack of the thread is exhausted";
   } else if (fault.signal == SIGFPE) {

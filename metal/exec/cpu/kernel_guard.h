@@ -28,7 +28,8 @@ struct GuardOptions {
 struct KernelFault {
   int signal = 0;  // 0: it was stopped
   bool has_address = false;
-  bool at_stack = false;  // the address lies where the thread's stack ends
+  bool at_stack = false;    // the address lies where the thread's stack ends
+  const char* access = "";  // " of a store" or " of a load", where the machine tells
   uintptr_t address = 0;
 };
 Error to_error(const KernelFault& fault);

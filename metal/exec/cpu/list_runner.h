@@ -2,7 +2,7 @@
 
 #include "metal/exec/cpu/kernel_guard.h"
 #include "metal/exec/cpu/worker_pool.h"
-#include "metal/rt/executor.h"
+#include "metal/rt/executor/executor.h"
 
 namespace mlxn::cpu {
 

@@ -50,7 +50,8 @@ bool spin(unsigned spin_us, Condition done) {
 
 }  // namespace
 
-WorkerPool::WorkerPool(unsigned workers, unsigned spin_us) : spin_us_(spin_us), owner_(getpid()) {
+WorkerPool::WorkerPool(unsigned workers, unsigned spin_us, MemoryGuard guard)
+    : spin_us_(spin_us), guard_(guard), owner_(getpid()) {
   for (unsigned i = 1; i < workers; ++i) threads_.emplace_back([this] { worker_main(); });
 }
 
@@ -69,7 +70,7 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::worker_main() {
   pthread_setname_np(pthread_self(), "mlxn-cpu");
   ScopedFloatModes modes;
-  Scratch scratch;
+  Scratch scratch(guard_);
   while (!stop_) {
     const uint32_t seen =
         epoch_;  // before the look round: what is published during it is not missed
@@ -111,6 +112,7 @@ WorkerPool::Lease::Lease(WorkerPool& pool) : pool_(pool) {
   } else {
     slot_ = &*free;
   }
+  if (!slot_->scratch) slot_->scratch = std::make_unique<Scratch>(pool.guard_);
   slot_->leased = true;
 }
 
@@ -137,7 +139,7 @@ void WorkerPool::Lease::run(Job& job, unsigned helpers, uint64_t cost_ns) {
   if (helpers > 0 && pool_.sleepers_ > 0 && pool_.worth_waking(cost_ns)) {
     wake(pool_.epoch_, helpers);
   }
-  job.work(slot_->scratch);
+  job.work(*slot_->scratch);
   slot_->job = nullptr;
   pool_.wait_for_helpers(*slot_);
 }

@@ -23,8 +23,9 @@ class Job {
 // Threads that help callers with their jobs. An idle thread spins for a while, then sleeps.
 class WorkerPool {
  public:
-  // `workers` counts the calling thread: one means that no thread is started.
-  WorkerPool(unsigned workers, unsigned spin_us);
+  // `workers` counts the calling thread: one means that no thread is started. The guard is
+  // that of scratch memory.
+  WorkerPool(unsigned workers, unsigned spin_us, MemoryGuard guard);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -38,8 +39,8 @@ class WorkerPool {
     std::atomic<Job*> job{nullptr};
     std::atomic<uint32_t> users{0};
     std::atomic<uint32_t> caller_sleeps{0};
-    Scratch scratch;      // the caller's
-    bool leased = false;  // guarded by mutex_
+    std::unique_ptr<Scratch> scratch;  // the caller's; made when it takes the place
+    bool leased = false;               // guarded by mutex_
   };
 
  public:
@@ -56,7 +57,7 @@ class WorkerPool {
     // Spinning workers join; sleeping ones are woken, as many as `helpers`, where that pays.
     void run(Job& job, unsigned helpers, uint64_t cost_ns);
     // Runs the job on the calling thread alone.
-    void run_alone(Job& job) { job.work(slot_->scratch); }
+    void run_alone(Job& job) { job.work(*slot_->scratch); }
 
    private:
     WorkerPool& pool_;
@@ -76,6 +77,7 @@ class WorkerPool {
   void wait_for_helpers(Slot& slot);
 
   const unsigned spin_us_;
+  const MemoryGuard guard_;
   const int owner_;  // process that started the threads
   std::array<Slot, kSlots> slots_;
   std::mutex mutex_;

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "metal/rt/executor.h"
+#include "metal/rt/executor/executor.h"
 
 namespace mlxn::null {
 

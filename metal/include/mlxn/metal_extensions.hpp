@@ -43,6 +43,11 @@ struct DeviceOptions {
   // do what Metal does then, as far as that is safe (see "What is checked" in docs/metal-api.md).
   // Not set: the setting `validation`, which is off unless set.
   std::optional<bool> validation;
+  // 1 or 2: the CPU executor puts every buffer and threadgroup memory between pages that kernels
+  // cannot write (1) or touch (2), and freed ones stay out of reach. A store there (a load too)
+  // fails the command buffer with CommandBufferErrorPageFault. 0: the setting `guard_memory`, which
+  // is off unless set.
+  uint32_t guard_memory = 0;
 };
 
 // A device of its own, apart from the shared default one. The caller owns it. Null on failure.

@@ -1,15 +1,11 @@
 #include "metal/msl/codegen/codegen.h"
 
-#include <mutex>
-
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
@@ -38,30 +34,6 @@ namespace mlxn::msl {
 using namespace llvm;
 
 namespace {
-
-// Divisions under a mask are made for all lanes with a harmless divisor. LLVM 19's other way, a
-// branch around one scalar division, is wrong where the division is the same for all lanes: it
-// looks at the first lane's mask only, and the others get no value.
-void avoid_branches_around_divisions() {
-  auto& options = cl::getRegisteredOptions();
-  auto found = options.find("force-widen-divrem-via-safe-divisor");
-  if (found != options.end()) static_cast<cl::opt<bool>*>(found->second)->setValue(true);
-}
-
-void initialise_targets() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    avoid_branches_around_divisions();
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
-  });
-}
 
 // The analysis managers a pipeline needs, wired together.
 struct Managers {
@@ -163,7 +135,6 @@ void collect_messages(LLVMContext& context, std::string& errors) {
 }
 
 Result<std::unique_ptr<TargetMachine>> make_target_machine(const mlxn::msl::Target& target) {
-  initialise_targets();
   bool ptx = target.kind == mlxn::msl::Target::Kind::kPtx;
   std::string triple = ptx ? "nvptx64-nvidia-cuda" : "x86_64-unknown-linux-gnu";
   std::string error;

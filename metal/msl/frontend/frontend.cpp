@@ -318,8 +318,6 @@ class FrontendAction : public clang::EmitLLVMOnlyAction {
 // Runs the front end, guarded: a crash inside Clang becomes an error.
 Status run_once(std::string_view source, const CompileOptions& options, Job& job,
                 llvm::LLVMContext& context, std::unique_ptr<llvm::Module>* module) {
-  static const bool recovery = (llvm::CrashRecoveryContext::Enable(), true);
-  (void)recovery;
   std::string diagnostics;
   bool succeeded = false;
   auto work = [&] {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "mlxn/core/encoder.h"
-#include "mlxn/core/kernel_registry.h"
+#include "mlxn/core/encode/encoder.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 

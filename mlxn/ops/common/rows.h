@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "mlxn/core/encoder.h"
+#include "mlxn/core/encode/encoder.h"
 
 namespace mlxn {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "mlxn/base/checked.h"
-#include "mlxn/core/encoder.h"
+#include "mlxn/core/encode/encoder.h"
 
 namespace mlxn {
 

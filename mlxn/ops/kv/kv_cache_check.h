@@ -1,7 +1,7 @@
 // What ops on a KV cache check alike.
 #pragma once
 
-#include "mlxn/core/buffer.h"
+#include "mlxn/core/memory/buffer.h"
 
 namespace mlxn {
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "mlxn/core/encoder.h"
-#include "mlxn/core/kernel_registry.h"
+#include "mlxn/core/encode/encoder.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 

@@ -54,7 +54,7 @@ kernel void follow(constant Table& table [[buffer(0)]], uint i [[thread_position
 }
 )";
 
-// One chunk of a capture file; see metal/rt/capture_file.h.
+// One chunk of a capture file; see metal/rt/trace/trace_file.h.
 struct ChunkAt {
   uint64_t kind, fields, fields_size, bulk, bulk_size, checksum;  // offsets and sizes
 };

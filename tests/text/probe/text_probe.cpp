@@ -8,9 +8,9 @@
 #include <string>
 
 #include "mlxn/io/gguf.h"
-#include "mlxn/text/chat_template.h"
-#include "mlxn/text/pre_tokenizer.h"
-#include "mlxn/text/tokenizer.h"
+#include "mlxn/text/chat/chat_template.h"
+#include "mlxn/text/tokenizer/internal/pre_tokenizer.h"
+#include "mlxn/text/tokenizer/tokenizer.h"
 
 namespace {
 

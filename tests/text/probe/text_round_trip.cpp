@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "mlxn/io/gguf.h"
-#include "mlxn/text/tokenizer.h"
+#include "mlxn/text/tokenizer/tokenizer.h"
 #include "mlxn/text/utf8.h"
 
 namespace {

@@ -1,0 +1,126 @@
+#include "metal/rt/encode/blit_encoder.h"
+
+#include <algorithm>
+
+#include "mlxn/base/checked.h"
+
+namespace mlxn::rt {
+
+bool BlitEncoderObject::check_span(const char* call, const char* role, BufferObject* target,
+                                   uint64_t offset, uint64_t size) {
+  if (!check_object(call, target, role)) return false;
+  const bool inside = span_fits(offset, size, target->length);
+  if (inside && size == 0 && !validates()) return false;  // nothing to do
+  if (size == 0 || !inside) {
+    violation(call, str(role, " range ", offset, " + ", size,
+                        ", expected at least one byte within the length ", target->length));
+    return false;
+  }
+  work().hold(target, {.role = UsePlace::kTransfer, .call = call});
+  return true;
+}
+
+void BlitEncoderObject::copy(BufferObject* source, uint64_t source_offset,
+                             BufferObject* destination, uint64_t destination_offset,
+                             uint64_t size) {
+  constexpr const char* kCall = "copyFromBuffer";
+  if (!can_encode(kCall) || !check_span(kCall, "source buffer", source, source_offset, size) ||
+      !check_span(kCall, "destination buffer", destination, destination_offset, size)) {
+    return;
+  }
+  const uint64_t from = source->offset + source_offset;
+  const uint64_t to = destination->offset + destination_offset;
+  if (validates() && source->memory == destination->memory &&
+      std::max(from, to) - std::min(from, to) < size) {
+    return violation(kCall,
+                     str("source range ", source_offset, " + ", size, " and destination range ",
+                         destination_offset, " + ", size, " overlap"));
+  }
+  work().barrier();
+  work().list.commands.emplace_back(
+      Copy{source->memory.get(), destination->memory.get(), from, to, size});
+}
+
+void BlitEncoderObject::fill(BufferObject* target, uint64_t offset, uint64_t size, uint8_t value) {
+  constexpr const char* kCall = "fillBuffer";
+  if (!can_encode(kCall) || !check_span(kCall, "buffer", target, offset, size)) return;
+  work().barrier();
+  work().list.commands.emplace_back(
+      Fill{target->memory.get(), target->offset + offset, size, value});
+}
+
+void BlitEncoderObject::resolve(SampleBufferObject* samples, NS::Range range,
+                                BufferObject* destination, uint64_t destination_offset) {
+  constexpr const char* kCall = "resolveCounters";
+  if (!can_encode(kCall) || !check_object(kCall, samples, "counter sample buffer")) return;
+  const bool inside = span_fits(range.location, range.length, samples->sampleCount);
+  if (inside && range.length == 0 && !validates()) return;
+  if (range.length == 0 || !inside) {
+    return violation(kCall,
+                     str("sample range ", range.location, " + ", range.length,
+                         ", expected at least one within the ", samples->sampleCount, " samples"));
+  }
+  constexpr uint64_t kSample = sizeof(uint64_t);
+  if (validates() && destination_offset % kSample != 0) {
+    return violation(kCall, str("destination offset ", destination_offset,
+                                ", expected a multiple of ", kSample));
+  }
+  const uint64_t bytes = range.length * kSample;
+  if (!check_span(kCall, "destination buffer", destination, destination_offset, bytes)) return;
+  work().keep(samples);
+  work().barrier();
+  work().list.commands.emplace_back(Copy{samples->memory.get(), destination->memory.get(),
+                                         range.location * kSample,
+                                         destination->offset + destination_offset, bytes});
+}
+
+}  // namespace mlxn::rt
+
+namespace MTL {
+
+using namespace mlxn::rt;
+
+void BlitCommandEncoder::copyFromBuffer(const Buffer* sourceBuffer, NS::UInteger sourceOffset,
+                                        const Buffer* destinationBuffer,
+                                        NS::UInteger destinationOffset, NS::UInteger size) {
+  if (auto* self = impl(this)) {
+    self->copy(impl(sourceBuffer), sourceOffset, impl(destinationBuffer), destinationOffset, size);
+  }
+}
+
+void BlitCommandEncoder::fillBuffer(const Buffer* buffer, NS::Range range, uint8_t value) {
+  if (auto* self = impl(this)) self->fill(impl(buffer), range.location, range.length, value);
+}
+
+// Memory is coherent: only the call itself is checked.
+void BlitCommandEncoder::synchronizeResource(const Resource* resource) {
+  auto* self = impl(this);
+  if (self && self->can_encode("synchronizeResource")) {
+    self->check_declared("synchronizeResource", impl(resource), "resource");
+  }
+}
+
+void BlitCommandEncoder::resolveCounters(const CounterSampleBuffer* sampleBuffer, NS::Range range,
+                                         const Buffer* destinationBuffer,
+                                         NS::UInteger destinationOffset) {
+  if (auto* self = impl(this)) {
+    self->resolve(impl(sampleBuffer), range, impl(destinationBuffer), destinationOffset);
+  }
+}
+
+void BlitCommandEncoder::sampleCountersInBuffer(const CounterSampleBuffer* sampleBuffer,
+                                                NS::UInteger sampleIndex, bool barrier) {
+  if (auto* self = impl(this)) {
+    self->sample("sampleCountersInBuffer", impl(sampleBuffer), sampleIndex, barrier);
+  }
+}
+
+void BlitCommandEncoder::updateFence(const Fence* fence) {
+  if (auto* self = impl(this)) self->fence("updateFence", impl(fence));
+}
+
+void BlitCommandEncoder::waitForFence(const Fence* fence) {
+  if (auto* self = impl(this)) self->fence("waitForFence", impl(fence));
+}
+
+}  // namespace MTL

@@ -1,0 +1,239 @@
+// Compute encoding: bindings and dispatches.
+#include "metal/rt/encode/compute_encoder.h"
+
+#include <bit>
+#include <cstring>
+
+#include "mlxn/base/checked.h"
+
+namespace mlxn::rt {
+namespace {
+
+constexpr uint64_t kMaxValidBytes = 4096;                 // of setBytes
+constexpr uint64_t kMaxInlineBytes = uint64_t{16} << 20;  // without validation
+constexpr uint64_t kThreadgroupGranule = 16;
+constexpr uint64_t kInlineAlignment = 16;
+
+uint64_t aligned(uint64_t size, uint64_t alignment) {
+  return (size + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace
+
+void ComputeEncoderObject::change_pipeline(PipelineObject* pipeline) {
+  pipeline_ = Ref(pipeline);
+  pipeline_held_ = false;
+  accepted_group_.reset();
+  threadgroup_memory_accepted_ = false;
+}
+
+void ComputeEncoderObject::set_offset(uint64_t offset, uint64_t index) {
+  constexpr const char* kCall = "setBufferOffset";
+  if (!can_encode(kCall)) return;
+  if (index >= MSL_MAX_BUFFERS) return wrong_index(kCall, index);
+  Slot& slot = slots_[index];
+  if (!slot.memory) return misuse(kCall, str("no buffer is bound at index ", index));
+  if (offset > slot.length) return wrong_offset(kCall, offset, index, slot.length);
+  slot.offset = offset;
+}
+
+void ComputeEncoderObject::set_bytes(const void* bytes, uint64_t length, uint64_t index) {
+  constexpr const char* kCall = "setBytes";
+  if (!can_encode(kCall)) return;
+  if (index >= MSL_MAX_BUFFERS) return wrong_index(kCall, index);
+  if (!bytes) misuse(kCall, "null pointer, expected the bytes to copy");
+  const uint64_t most = validates() ? kMaxValidBytes : kMaxInlineBytes;
+  if (length > most || (length == 0 && validates())) {
+    return violation(kCall, str("length ", length, ", expected 1 to ", most));
+  }
+  slots_[index] = Slot();
+  if (bytes && length != 0) slots_[index] = store_bytes(bytes, length, length);
+}
+
+ComputeEncoderObject::Slot ComputeEncoderObject::store_bytes(const void* bytes, uint64_t length,
+                                                             uint64_t size) {
+  auto& store = work().list.inline_bytes;
+  const size_t at = aligned(store.size(), kInlineAlignment);
+  store.resize(at + size);
+  if (length != 0) std::memcpy(store.data() + at, bytes, length);
+  return {nullptr, at, 0, size, 0};
+}
+
+void ComputeEncoderObject::set_threadgroup_memory(uint64_t length, uint64_t index) {
+  constexpr const char* kCall = "setThreadgroupMemoryLength";
+  if (!can_encode(kCall)) return;
+  if (index >= MSL_MAX_BUFFERS) return wrong_index(kCall, index);
+  const uint64_t most = buffer->device().info().max_threadgroup_memory;
+  if (length > most) {
+    return violation(kCall, str("length ", length, ", expected at most ", most));
+  }
+  if (length % kThreadgroupGranule != 0) {
+    misuse(kCall, str("length ", length, ", expected a multiple of ", kThreadgroupGranule));
+  }
+  threadgroup_bytes_[index] = aligned(length, kThreadgroupGranule);
+  const uint32_t bit = 1u << index;
+  threadgroup_indices_ = length ? threadgroup_indices_ | bit : threadgroup_indices_ & ~bit;
+  threadgroup_memory_accepted_ = false;
+}
+
+void ComputeEncoderObject::use_allocation(std::string_view call, AllocationObject* object,
+                                          const char* kind) {
+  if (!can_encode(call) || !check_declared(call, object, kind)) return;
+  work().hold(object, {.role = UsePlace::kDeclared, .call = call, .kind = kind});
+}
+
+void ComputeEncoderObject::memory_barrier(std::string_view call) {
+  if (can_encode(call)) work().barrier();
+}
+
+bool ComputeEncoderObject::accepts(std::string_view call, const Size3& group) {
+  if (accepted_group_ == group) return true;
+  if (auto status = check_group(group); !status) {
+    wrong_dispatch(call, status.error());
+    return false;
+  }
+  accepted_group_ = group;
+  return true;
+}
+
+void ComputeEncoderObject::bind(uint32_t index) {
+  const Slot& slot = slots_[index];
+  if (!slot.bound()) return;
+  work().list.bindings.push_back({index, slot.memory, slot.start(), slot.available()});
+  if (slot.memory && !work().retained()) work().mark_used(slot.watch, &pipeline_->first());
+}
+
+// The bytes of a reference argument are there for the kernel to read, used or not: an executor's
+// code may read them early. What the program left out is zeros.
+void ComputeEncoderObject::bind_argument(const BufferRequirement& requirement) {
+  Slot& slot = slots_[requirement.index];
+  if (!slot.memory && slot.length < requirement.least_bytes) {
+    const std::vector<std::byte> given(work().list.inline_bytes.begin() + slot.base,
+                                       work().list.inline_bytes.begin() + slot.base + slot.length);
+    slot = store_bytes(given.data(), given.size(), requirement.least_bytes);
+  }
+  if (slot.bound()) return bind(requirement.index);
+  if (requirement.required) work().list.bindings.push_back({requirement.index});
+}
+
+// Checks what is bound and appends it; on failure the list is as before.
+bool ComputeEncoderObject::bind_buffers(std::string_view call) {
+  auto& bindings = work().list.bindings;
+  const size_t first = bindings.size();
+  for (const BufferRequirement& requirement : pipeline_->buffers) {
+    const Slot& slot = slots_[requirement.index];
+    const Problem problem = check_slot(slot, requirement);
+    if (problem != Problem::kNone) {
+      bindings.resize(first);
+      wrong_dispatch(call, explain(problem, slot, *requirement.argument));
+      return false;
+    }
+    bind_argument(requirement);
+  }
+  if (!compiles_) {  // no reflection: all that is bound
+    for (uint32_t index = 0; index < MSL_MAX_BUFFERS; ++index) bind(index);
+  }
+  if (threadgroup_memory_accepted_) return true;
+  if (auto status = check_threadgroup_memory(); !status) {
+    bindings.resize(first);
+    wrong_dispatch(call, status.error());
+    return false;
+  }
+  threadgroup_memory_accepted_ = true;
+  return true;
+}
+
+void ComputeEncoderObject::add_threadgroup_memory() {
+  for (uint32_t left = threadgroup_indices_; left != 0; left &= left - 1) {
+    const auto index = static_cast<uint32_t>(std::countr_zero(left));
+    work().list.threadgroup_memory.push_back({index, threadgroup_bytes_[index]});
+  }
+  for (uint32_t left = pipeline_->threadgroup_arguments & ~threadgroup_indices_; left != 0;
+       left &= left - 1) {
+    work().list.threadgroup_memory.push_back({static_cast<uint32_t>(std::countr_zero(left)), 0});
+  }
+}
+
+bool ComputeEncoderObject::choose_code(std::string_view call, const Size3& grid, const Size3& group,
+                                       DispatchCode& code) {
+  if (pipeline_->code->covers_all()) {
+    code.pipeline = &pipeline_->first();
+    return true;
+  }
+  auto chosen = pipeline_->code_for(grid, group);
+  if (!chosen) {
+    wrong_dispatch(call, chosen.error());
+    return false;
+  }
+  code = *chosen;
+  return true;
+}
+
+void ComputeEncoderObject::encode(std::string_view call, const Size3& grid, const Size3& group,
+                                  BufferObject* indirect, uint64_t indirect_offset) {
+  Work& work = this->work();
+  CommandList& list = work.list;
+  const size_t first_binding = list.bindings.size();
+  const size_t first_threadgroup_memory = list.threadgroup_memory.size();
+  DispatchCode code;
+  if (!accepts(call, group) || !choose_code(call, grid, group, code) || !bind_buffers(call)) return;
+  add_threadgroup_memory();
+  const Pipeline* pipeline = &pipeline_->first();
+  if (indirect) work.hold(indirect, {.role = UsePlace::kIndirect, .pipeline = pipeline});
+  if (!pipeline_held_) {
+    work.hold(pipeline_.get(), {.role = UsePlace::kPipeline, .pipeline = pipeline});
+    pipeline_held_ = true;
+  }
+  if (dispatchType == MTL::DispatchTypeSerial) work.barrier();
+  auto& dispatch =
+      *std::get_if<Dispatch>(&list.commands.emplace_back(std::in_place_type<Dispatch>));
+  dispatch.pipeline = code.pipeline;
+  dispatch.edge_pipeline = code.edge;
+  dispatch.first_binding = first_binding;
+  dispatch.binding_count = static_cast<uint32_t>(list.bindings.size() - first_binding);
+  dispatch.first_threadgroup_memory = first_threadgroup_memory;
+  dispatch.threadgroup_memory_count =
+      static_cast<uint32_t>(list.threadgroup_memory.size() - first_threadgroup_memory);
+  dispatch.threads_per_grid = grid;
+  dispatch.threads_per_threadgroup = group;
+  if (!indirect) return;
+  dispatch.indirect = indirect->memory.get();
+  dispatch.indirect_offset = indirect->offset + indirect_offset;
+}
+
+bool ComputeEncoderObject::ready_to_dispatch(std::string_view call) {
+  if (!can_encode(call)) return false;
+  if (pipeline_) return true;
+  violation(call, "no pipeline; call setComputePipelineState first");
+  return false;
+}
+
+void ComputeEncoderObject::dispatch_threads(const Size3& grid, const Size3& group) {
+  constexpr const char* kCall = "dispatchThreads";
+  if (!ready_to_dispatch(kCall) || is_no_work(grid, group)) return;
+  if (check_grid(kCall, grid)) encode(kCall, grid, group, nullptr, 0);
+}
+
+void ComputeEncoderObject::dispatch_threadgroups(const Size3& count, const Size3& group) {
+  constexpr const char* kCall = "dispatchThreadgroups";
+  if (!ready_to_dispatch(kCall) || is_no_work(count, group)) return;
+  if (!accepts(kCall, group) || !check_counts(kCall, count, group)) return;
+  encode(kCall, {count.x * group.x, count.y * group.y, count.z * group.z}, group, nullptr, 0);
+}
+
+void ComputeEncoderObject::dispatch_indirect(BufferObject* target, uint64_t offset,
+                                             const Size3& group) {
+  constexpr const char* kCall = "dispatchThreadgroups";
+  if (!ready_to_dispatch(kCall) || is_no_work(group, group)) return;
+  if (!check_object(kCall, target, "indirect buffer")) return;
+  constexpr uint64_t kBytes = sizeof(MTL::DispatchThreadgroupsIndirectArguments);
+  const bool wrong_offset = validates() && offset % sizeof(uint32_t) != 0;
+  if (wrong_offset || !span_fits(offset, kBytes, target->length)) {
+    return violation(
+        kCall, str("indirect buffer offset ", offset, ", expected a multiple of 4 with ", kBytes,
+                   " bytes within the length ", target->length));
+  }
+  encode(kCall, group, group, target, offset);
+}
+
+}  // namespace mlxn::rt

@@ -1,0 +1,48 @@
+#include "metal/rt/executor/fault_executor.h"
+
+#include <limits>
+
+#include "mlxn/base/strings.h"
+
+namespace mlxn::rt {
+
+using metal::Fault;
+
+void FaultExecutor::inject(Fault fault, uint64_t after) {
+  const auto kind = static_cast<size_t>(fault);
+  if (kind < calls_left_.size() && after < std::numeric_limits<uint64_t>::max()) {
+    calls_left_[kind] = after + 1;
+  }
+}
+
+Status FaultExecutor::pass(Fault fault, ErrorCode code, const char* what) {
+  auto& left = calls_left_[static_cast<size_t>(fault)];
+  uint64_t seen = left.load(std::memory_order_relaxed);
+  while (seen != 0 && !left.compare_exchange_weak(seen, seen - 1)) {
+  }
+  if (seen != 1) return {};
+  return Error(code, str("injected failure of ", what));
+}
+
+Result<std::shared_ptr<Memory>> FaultExecutor::allocate(uint64_t size, Storage storage) {
+  MLXN_TRY(pass(Fault::kAllocation, ErrorCode::kOutOfMemory, "an allocation"));
+  return inner_->allocate(size, storage);
+}
+
+Result<std::shared_ptr<Memory>> FaultExecutor::wrap(void* host, uint64_t size) {
+  MLXN_TRY(pass(Fault::kAllocation, ErrorCode::kOutOfMemory, "an allocation"));
+  return inner_->wrap(host, size);
+}
+
+Result<std::shared_ptr<Pipeline>> FaultExecutor::load(const msl::Image& image,
+                                                      const std::string& kernel) {
+  MLXN_TRY(pass(Fault::kPipeline, ErrorCode::kPipelineFailed, "a pipeline"));
+  return inner_->load(image, kernel);
+}
+
+Status FaultExecutor::run(const CommandList& list, RunTimes& times) {
+  MLXN_TRY(pass(Fault::kRun, ErrorCode::kExecutionFailed, "a run"));
+  return inner_->run(list, times);
+}
+
+}  // namespace mlxn::rt

@@ -1,9 +1,0 @@
-#include "mlxn/core/compile_stats.h"
-
-namespace mlxn {
-
-CompileStats compile_stats(const Device&) {
-  return {};
-}
-
-}  // namespace mlxn

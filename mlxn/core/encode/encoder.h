@@ -1,0 +1,222 @@
+// Encoding of dispatches: into the one compute pass of a command buffer, or into a list.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mlxn/core/device/device.h"
+#include "mlxn/core/encode/dispatch.h"
+#include "mlxn/core/graph/captured_node.h"
+
+namespace mlxn {
+
+class ReplayPlan;
+class Submission;
+
+// The compute pass of a command buffer while it is open. Metal wants it ended before it goes.
+class OpenPass {
+ public:
+  OpenPass() = default;
+  explicit OpenPass(NS::SharedPtr<MTL::ComputeCommandEncoder> pass) : pass_(std::move(pass)) {}
+  OpenPass(OpenPass&&) noexcept = default;
+  OpenPass& operator=(OpenPass&& other) noexcept {
+    end();
+    pass_ = std::move(other.pass_);
+    return *this;
+  }
+  ~OpenPass() { end(); }
+
+  void end() {
+    if (pass_) pass_->endEncoding();
+    pass_.reset();
+  }
+  explicit operator bool() const { return static_cast<bool>(pass_); }
+  MTL::ComputeCommandEncoder* get() const { return pass_.get(); }
+  MTL::ComputeCommandEncoder* operator->() const { return pass_.get(); }
+
+ private:
+  NS::SharedPtr<MTL::ComputeCommandEncoder> pass_;
+};
+
+// Dispatch-only side of an encoder; who may commit is CommandEncoder's or EncoderSession's matter.
+// The pass is opened by the first live dispatch and is concurrent: dispatches are ordered only by
+// barriers, unless RuntimeOptions::serial_dispatch. For one thread at a time; may move between
+// threads.
+//
+// With RuntimeOptions::auto_barrier every dispatch is checked against what the pass has read and
+// written since the last barrier, by its declared accesses or else by the kernel's reflection, and
+// a barrier is emitted where they conflict. Without it only what barrier_between, add_to_tracker
+// and replay tell it is known.
+//
+// A call that fails with an Error has encoded and tracked nothing. Every public function of an
+// encoder that was moved from fails with kInvalidState or, where it returns no Status, does
+// nothing.
+class ComputeEncoder {
+ public:
+  // Work that was not committed is dropped with the encoder.
+
+  const Device& device() const { return device_; }
+
+  // The one way in; everything below that dispatches fills in its description.
+  Status dispatch(const Dispatch& dispatch);
+
+  using BufferBinding = std::pair<uint32_t, const Buffer*>;
+
+  // Grid in threads, then grid in threadgroups; buffers bind from their own start.
+  Status encode(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers, MTL::Size grid,
+                MTL::Size threadgroup);
+  Status encode_threadgroups(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
+                             MTL::Size threadgroups, MTL::Size threadgroup);
+  Status encode_threadgroups_with_shared(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
+                                         ArrayRef<ThreadgroupMemory> memory, MTL::Size threadgroups,
+                                         MTL::Size threadgroup);
+  Status encode_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings, MTL::Size grid,
+                          MTL::Size threadgroup);
+  Status encode_threadgroups_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings,
+                                       MTL::Size threadgroups, MTL::Size threadgroup);
+  Status encode_threadgroups_with_args_and_shared(const Pipeline& pipeline,
+                                                  ArrayRef<Binding> bindings,
+                                                  ArrayRef<ThreadgroupMemory> memory,
+                                                  MTL::Size threadgroups, MTL::Size threadgroup);
+
+  // The same with all reads and writes declared.
+  using Buffers = ArrayRef<const Buffer*>;
+  Status dispatch_tracked_threadgroups(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
+                                       Buffers reads, Buffers writes, MTL::Size threadgroups,
+                                       MTL::Size threadgroup);
+  Status dispatch_tracked_threadgroups_with_shared(const Pipeline& pipeline,
+                                                   ArrayRef<BufferBinding> buffers,
+                                                   ArrayRef<ThreadgroupMemory> memory,
+                                                   Buffers reads, Buffers writes,
+                                                   MTL::Size threadgroups, MTL::Size threadgroup);
+  Status dispatch_tracked_threadgroups_with_args(const Pipeline& pipeline,
+                                                 ArrayRef<Binding> bindings, Buffers reads,
+                                                 Buffers writes, MTL::Size threadgroups,
+                                                 MTL::Size threadgroup);
+  Status dispatch_tracked_threadgroups_with_args_and_shared(
+      const Pipeline& pipeline, ArrayRef<Binding> bindings, ArrayRef<ThreadgroupMemory> memory,
+      Buffers reads, Buffers writes, MTL::Size threadgroups, MTL::Size threadgroup);
+  Status dispatch_tracked_threads_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings,
+                                            Buffers reads, Buffers writes, MTL::Size grid,
+                                            MTL::Size threadgroup);
+
+  // Piece by piece: what was set stays for the next dispatch_threads.
+  Status set_pipeline(const Pipeline& pipeline);
+  Status set_buffer(uint32_t slot, const Buffer& buffer);
+  Status dispatch_threads(MTL::Size grid, MTL::Size threadgroup);
+
+  // For the next dispatch or replay only, also when that one fails. A replay has its own kinds and
+  // accesses, and drops them.
+  void set_op_kind(OpKind kind) { announced_.kind = kind; }
+  void set_pending_buffer_ranges(std::vector<BufferRange> reads, std::vector<BufferRange> writes);
+
+  // Orders everything before it against everything after it in this pass, and starts a new group
+  // for the tracker. Without an open pass there is nothing to order, and nothing happens.
+  Status memory_barrier();
+  Status force_barrier_and_reset_tracker() { return memory_barrier(); }
+  // Emits a barrier if a dispatch with these accesses needs one, and declares them for the next
+  // dispatch. Works with auto_barrier on or off. True when a barrier was emitted or recorded.
+  Result<bool> barrier_between(Buffers reads, Buffers writes);
+  // Tells the tracker of accesses that no dispatch of this encoder declared.
+  Status add_to_tracker(Buffers reads, Buffers writes);
+  size_t mem_ranges_len() const { return tracker().len(); }
+  const MemRanges& mem_ranges() const { return tracker(); }
+
+  // Capture: dispatches and barriers are taken down and reach no GPU; they are tracked apart from
+  // those of the pass. A capture in progress is dropped by a new one.
+  void start_capture();
+  bool is_capturing() const { return capture_ != nullptr; }
+  std::optional<std::vector<CapturedNode>> take_capture();
+  // Fills in the accesses of the last captured dispatch where they are not known. Without reads and
+  // writes they stay unknown.
+  void annotate_last_dispatch_if_missing(std::vector<BufferRange> reads,
+                                         std::vector<BufferRange> writes);
+
+  // Encodes a recorded dispatch again; it does not count as a new one.
+  Status replay_dispatch(const CapturedNode& node);
+  // Encodes a prepared graph; see replay.h.
+  Status replay(const std::shared_ptr<const ReplayPlan>& plan);
+
+  // The current command buffer, made if need be; null when the device has none left.
+  MTL::CommandBuffer* metal_command_buffer();
+
+ protected:
+  explicit ComputeEncoder(Device device);
+
+  // Next command buffer on the same queue; the pass must be ended.
+  void rotate();
+  void end_pass();
+  void label(const std::string& label);  // command buffer and, while open, pass
+  Status commit(const std::string& label);
+  Status check_open() const;
+
+  Device device_;
+  Context* context_;  // of device_
+  std::shared_ptr<Submission> submission_;
+
+ private:
+  friend class EncoderSession;
+
+  // What was announced for the next dispatch.
+  struct Announced {
+    OpKind kind = OpKind::kOther;
+    bool declared = false;  // `accesses` are all of its accesses
+    std::vector<BufferRange> accesses;
+  };
+  // Dispatches taken down, and what they read and write.
+  struct Capture {
+    std::vector<CapturedNode> nodes;
+    MemRanges ranges;
+  };
+
+  MemRanges& tracker() { return capture_ ? capture_->ranges : ranges_; }
+  const MemRanges& tracker() const { return capture_ ? capture_->ranges : ranges_; }
+  Status check(const Dispatch& dispatch) const;
+  Status dispatch_announced(const Dispatch& dispatch);
+  void capture(const Dispatch& dispatch, OpKind kind);
+  void track(const Dispatch& dispatch);
+  template <class Ranges>
+  void resolve_hazard(bool free, const Ranges& add);
+  Result<MTL::ComputeCommandEncoder*> pass();
+  Status run(const Dispatch& dispatch, OpKind kind);
+  Status run(const ReplayPlan& plan);
+  Status replay_node(const CapturedNode& node, bool tracked);
+  HazardMask hazards() const;
+  // False when there is no pass to put one into.
+  bool emit_barrier(const char* reason);
+  void record_announced();
+  void drop_announced();
+  std::vector<BufferRange> accesses_of(const Dispatch& dispatch, bool& annotated) const;
+
+  OpenPass pass_;
+  std::unique_ptr<Capture> capture_;
+  Announced announced_;
+  MemRanges ranges_;                 // of the pass
+  bool unordered_ = false;           // the pass holds dispatches behind its last barrier
+  const char* barrier_reason_ = "";  // of the last barrier, until the next dispatch
+  Pipeline set_pipeline_;
+  std::vector<std::pair<uint32_t, Buffer>> set_buffers_;
+};
+
+// A command buffer of its own, with the commit family. States: open, committed. Calls in the wrong
+// order fail with kInvalidState.
+class CommandEncoder : public ComputeEncoder {
+ public:
+  explicit CommandEncoder(Device device);
+
+  // Submits without waiting. What fails on the GPU comes out at wait_until_completed, or at
+  // Device::synchronize.
+  Status commit();
+  Status commit_labeled(const std::string& label);
+  Status wait_until_completed();
+  Status commit_and_wait();
+  Status commit_and_wait_labeled(const std::string& label);
+  // Start and end on the GPU's clock, in seconds.
+  Result<std::pair<double, double>> commit_wait_with_gpu_time();
+  // After completion: nanoseconds on the GPU.
+  uint64_t gpu_time_ns() const;
+};
+
+}  // namespace mlxn
