@@ -1,6 +1,8 @@
 // The coroutine tier: right for every kernel. One thread is an LLVM coroutine; each cross-lane call
 // becomes "publish operands, suspend, fetch the result", and the executor carries it out once the
 // lanes it concerns have arrived.
+#include "metal/msl/passes/coroutine.h"
+
 #include <cstddef>
 
 #include "llvm/IR/IRBuilder.h"
@@ -9,8 +11,8 @@
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "metal/msl/kernel_abi.h"
-#include "metal/msl/passes/lower_cpu.h"
-#include "metal/msl/passes/prepare.h"
+#include "metal/msl/passes/cross_lane.h"
+#include "metal/msl/passes/entry.h"
 #include "metal/msl/passes/simdgroup_ops.h"
 #include "mlxn/base/strings.h"
 

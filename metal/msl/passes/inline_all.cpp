@@ -1,4 +1,6 @@
 // Inlining: in the end each kernel is one function, but for long arithmetic that is called.
+#include "metal/msl/passes/inline_all.h"
+
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/PassManager.h"
@@ -12,7 +14,6 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Scalar/TailRecursionElimination.h"
-#include "metal/msl/passes/prepare.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::msl {

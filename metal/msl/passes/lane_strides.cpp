@@ -6,7 +6,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
 #include "metal/msl/kernel_abi.h"
-#include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/passes/entry.h"
 
 namespace mlxn::msl {
 

@@ -7,8 +7,10 @@
 //   done
 //
 // which is exactly the rule of the coroutine tier, see kernel_abi.h.
+#include "metal/msl/passes/masked_regions.h"
+
 #include "llvm/IR/CFG.h"
-#include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/passes/entry.h"
 #include "metal/msl/passes/region_emitter.h"
 #include "metal/msl/passes/simdgroup_ops.h"
 

@@ -2,7 +2,7 @@
 
 #include "llvm/IR/Constants.h"
 #include "metal/msl/kernel_abi.h"
-#include "metal/msl/passes/prepare.h"
+#include "metal/msl/passes/cross_lane.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::msl {

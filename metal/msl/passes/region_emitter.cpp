@@ -7,7 +7,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "metal/msl/kernel_abi.h"
-#include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/passes/entry.h"
 
 namespace mlxn::msl {
 

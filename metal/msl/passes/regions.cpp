@@ -9,7 +9,7 @@
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
-#include "metal/msl/passes/prepare.h"
+#include "metal/msl/passes/cross_lane.h"
 #include "metal/msl/passes/simdgroup_ops.h"
 #include "metal/msl/passes/tiles.h"
 

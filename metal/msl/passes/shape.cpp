@@ -1,11 +1,12 @@
-// Shape classes: what is known of the threadgroup's size becomes part of the code.
+#include "metal/msl/passes/shape.h"
+
 #include <cstddef>
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include "metal/msl/kernel_abi.h"
-#include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/passes/entry.h"
 
 namespace mlxn::msl {
 
@@ -32,20 +33,6 @@ std::vector<LoadInst*> size_loads(Function& entry, unsigned dimension) {
 }
 
 }  // namespace
-
-LoadInst* load_group_size(IRBuilder<>& builder, Value* threadgroup, unsigned dimension) {
-  LLVMContext& context = builder.getContext();
-  Value* place = builder.CreateConstInBoundsGEP1_64(
-      builder.getInt8Ty(), threadgroup,
-      offsetof(MslThreadgroup, size) + dimension * sizeof(unsigned));
-  LoadInst* load = builder.CreateLoad(builder.getInt32Ty(), place);
-  load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(context, {}));
-  load->setMetadata(
-      LLVMContext::MD_range,
-      MDNode::get(context, {ConstantAsMetadata::get(builder.getInt32(1)),
-                            ConstantAsMetadata::get(builder.getInt32(MSL_MAX_THREADS + 1))}));
-  return load;
-}
 
 void fix_shape(Function& entry, const Shape& shape) {
   IRBuilder<> builder(&*entry.getEntryBlock().getFirstInsertionPt());

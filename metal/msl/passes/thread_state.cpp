@@ -1,3 +1,5 @@
+#include "metal/msl/passes/thread_state.h"
+
 #include <cstddef>
 #include <map>
 #include <string>
@@ -9,7 +11,7 @@
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/ReplaceConstant.h"
 #include "metal/msl/kernel_abi.h"
-#include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/passes/entry.h"
 #include "metal/msl/passes/queries.h"
 
 namespace mlxn::msl {

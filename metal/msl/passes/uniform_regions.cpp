@@ -4,12 +4,14 @@
 //   for each phase (from barrier to barrier)
 //     for each simdgroup
 //       regions (loops over lanes), operations and uniform branches of the phase
+#include "metal/msl/passes/uniform_regions.h"
+
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
 #include "metal/msl/passes/converge_loops.h"
+#include "metal/msl/passes/entry.h"
 #include "metal/msl/passes/lane_strides.h"
-#include "metal/msl/passes/lower_cpu.h"
 #include "metal/msl/passes/region_emitter.h"
 #include "metal/msl/passes/simdgroup_ops.h"
 #include "metal/msl/passes/tiles.h"

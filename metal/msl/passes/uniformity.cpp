@@ -10,8 +10,8 @@
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/PatternMatch.h"
-#include "metal/msl/passes/lower_cpu.h"
-#include "metal/msl/passes/prepare.h"
+#include "metal/msl/passes/cross_lane.h"
+#include "metal/msl/passes/entry.h"
 #include "metal/msl/passes/simdgroup_ops.h"
 #include "metal/msl/passes/tiles.h"
 

@@ -1,14 +1,9 @@
-// Tier 0. A kernel without cross-lane operations becomes three nested loops over the threads of a
-// threadgroup. Its threads are independent, so the loops carry that fact and LLVM vectorises the
-// inner one.
-#include <cstddef>
+#include "metal/msl/passes/work_item_loop.h"
 
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
-#include "metal/msl/kernel_abi.h"
-#include "metal/msl/passes/lower_cpu.h"
-#include "metal/msl/passes/prepare.h"
+#include "metal/msl/passes/entry.h"
 
 namespace mlxn::msl {
 
@@ -75,38 +70,6 @@ void close_loop(IRBuilder<>& builder, Function& function, Loop& loop, Value* cou
 }
 
 }  // namespace
-
-bool has_cross_lane_call(const Function& entry) {
-  for (const BasicBlock& block : entry)
-    for (const Instruction& instruction : block)
-      if (const auto* call = dyn_cast<CallInst>(&instruction))
-        if (const Function* callee = call->getCalledFunction(); callee && is_cross_lane(*callee))
-          return true;
-  return false;
-}
-
-Function* create_threadgroup_function(const Function& entry, Kernel& kernel) {
-  LLVMContext& context = entry.getContext();
-  Type* pointer = PointerType::get(context, 0);
-  auto* type = FunctionType::get(Type::getVoidTy(context), {pointer, pointer}, false);
-  kernel.symbol = "k." + entry.getName().str();
-  Function* made = Function::Create(type, GlobalValue::ExternalLinkage, kernel.symbol,
-                                    const_cast<Module*>(entry.getParent()));
-  for (const Attribute& attribute : entry.getAttributes().getFnAttrs())
-    if (attribute.isStringAttribute()) made->addFnAttr(attribute);
-  made->addFnAttr(Attribute::NoUnwind);
-  // Addresses of arguments may be loaded ahead of any branch.
-  const uint64_t bytes[] = {sizeof(MslDispatch), sizeof(MslThreadgroup)};
-  for (unsigned i = 0; i < 2; ++i) {
-    AttrBuilder facts(context);
-    facts.addDereferenceableAttr(bytes[i]);
-    facts.addAlignmentAttr(alignof(void*));
-    facts.addAttribute(Attribute::NoAlias);
-    facts.addAttribute(Attribute::NoUndef);
-    made->addParamAttrs(i, facts);
-  }
-  return made;
-}
 
 void build_work_item_loop(Function& entry, Kernel& kernel) {
   LLVMContext& context = entry.getContext();

@@ -1,12 +1,20 @@
-#include "metal/msl/passes/lower_cpu.h"
+#include "metal/msl/recipes/lower_cpu.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Transforms/Utils/Cloning.h"
-#include "metal/msl/codegen/codegen.h"
+#include "metal/msl/passes/coroutine.h"
+#include "metal/msl/passes/cross_lane.h"
+#include "metal/msl/passes/entry.h"
 #include "metal/msl/passes/explain.h"
+#include "metal/msl/passes/masked_regions.h"
 #include "metal/msl/passes/promote_tiles.h"
 #include "metal/msl/passes/region_emitter.h"
+#include "metal/msl/passes/shape.h"
+#include "metal/msl/passes/thread_state.h"
 #include "metal/msl/passes/tiles.h"
+#include "metal/msl/passes/uniform_regions.h"
+#include "metal/msl/passes/work_item_loop.h"
+#include "metal/msl/recipes/pipelines.h"
 
 namespace mlxn::msl {
 

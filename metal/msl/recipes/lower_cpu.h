@@ -1,0 +1,18 @@
+// CPU lowering: from entry functions for one thread to code the executor calls (see kernel_abi.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+#include "metal/msl/interface.h"
+
+namespace mlxn::msl {
+
+// Chooses each kernel's tier and builds its code: adds the function kernel.symbol in place of the
+// entry function of that name. Says how and why in `explanation`, unless that is null.
+void lower_to_cpu(llvm::Module& module, std::vector<Kernel>& kernels, const CompileRequest& request,
+                  llvm::TargetMachine& machine, std::string* explanation);
+
+}  // namespace mlxn::msl
