@@ -52,12 +52,12 @@ def write_record(path, entries):
 def check(title, names, command, basis, record, jobs, full=False):
     """Runs command(name) for every file that is not recorded as clean; returns how many failed.
 
-    The record is written at the end, without files that are gone.
+    The record is written at the end: other files stay in it, unless they are gone.
     """
-    known = {} if full else read_record(record)
+    known = read_record(record)
     prints = {name: fingerprint(name, basis) for name in names}
-    due = [name for name in names if known.get(name) != prints[name]]
-    clean = {name: prints[name] for name in names if name not in due}
+    due = [name for name in names if full or known.get(name) != prints[name]]
+    clean = {name: print_ for name, print_ in known.items() if name not in due and (ROOT / name).is_file()}
 
     def run(name):
         return name, subprocess.run(command(name), cwd=ROOT, capture_output=True, text=True)
