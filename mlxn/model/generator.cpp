@@ -102,7 +102,8 @@ Result<Generated> generate(Evaluator& evaluator, const text::Tokenizer& tokenize
     }
     result.tokens.push_back(token);
     MLXN_ASSIGN(const std::string bytes,
-                tokenizer.decode(std::span(&token, 1), {.show_special = options.show_special}));
+                tokenizer.decode(std::span(&token, 1),
+                                 {.show_special = options.show_special, .continues = true}));
     if (!output.push(bytes)) {
       result.reason = StopReason::kStopString;
       break;
