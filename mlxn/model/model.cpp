@@ -1,8 +1,10 @@
 #include "mlxn/model/model.h"
 
-#include "mlxn/base/strings.h"
+#include <set>
+
 #include "mlxn/model/weights.h"
 #include "mlxn/ops/builtin_kernels.h"
+#include "mlxn/ops/kernel_name.h"
 
 namespace mlxn::model {
 
@@ -24,6 +26,20 @@ Result<std::shared_ptr<const Model>> Model::load(const Device& device, const std
   model->mapped_ = weights.mapped_bytes();
   model->copied_ = weights.copied_bytes();
   return std::shared_ptr<const Model>(std::move(model));
+}
+
+Status Model::prepare_kernels(Dtype cache, const Progress& progress) const {
+  std::set<std::string_view> types = {to_string(Dtype::kF32), to_string(cache)};
+  for (const io::TensorInfo& tensor : file_->tensors())
+    if (tensor.dtype) types.insert(to_string(*tensor.dtype));
+  MLXN_ASSIGN(const std::vector<std::string> names, kernels_->kernel_names(device_));
+  std::vector<PipelineRequest> requests;
+  for (const std::string& name : names)
+    if (types.contains(split_kernel_name(name).type)) requests.push_back({name});
+  return kernels_->prewarm(device_, requests, 0,
+                           [&](size_t done, size_t total, const std::string&) {
+                             if (progress) progress(done, total);
+                           });
 }
 
 Status Model::check_file() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,10 @@ class Model {
   KernelRegistry& kernels() const { return *kernels_; }
   uint64_t mapped_bytes() const { return mapped_; }  // of weights, used in place
   uint64_t copied_bytes() const { return copied_; }
+  // Gets the kernels ready that passes over this model's types of weights need, so that none is
+  // compiled later. `cache` is EvaluatorOptions::cache; progress counts kernels.
+  using Progress = std::function<void(uint64_t done, uint64_t total)>;
+  Status prepare_kernels(Dtype cache, const Progress& progress = {}) const;
   // kIo when the file was cut since it was loaded: its weights are gone then.
   Status check_file() const;
 
