@@ -10,6 +10,7 @@
 #include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/io/cut_file_guard.h"
+#include "mlxn/ops/builtin_kernels.h"
 
 namespace mlxn::cli {
 
@@ -55,15 +56,16 @@ Status prepare_kernels(const model::Model& model, const ModelOptions& options) {
   std::set<std::string, std::less<>> types = {"f32", options.cache};
   for (const io::TensorInfo& tensor : model.file().tensors())
     if (tensor.dtype) types.emplace(to_string(*tensor.dtype));
-  MLXN_ASSIGN(const std::vector<std::string> names, model.kernels().kernel_names(model.device()));
+  KernelRegistry& kernels = builtin_registry(model.device());
+  MLXN_ASSIGN(const std::vector<std::string> names, kernels.kernel_names(model.device()));
   std::vector<PipelineRequest> requests;
   for (const std::string& name : names)
     if (types.contains(split_kernel_name(name).type)) requests.push_back({name});
   ProgressLine progress(!options.quiet);
-  return model.kernels().prewarm(model.device(), requests, 0,
-                                 [&](size_t done, size_t total, const std::string&) {
-                                   progress.show("kernels", done, total);
-                                 });
+  return kernels.prewarm(model.device(), requests, 0,
+                         [&](size_t done, size_t total, const std::string&) {
+                           progress.show("kernels", done, total);
+                         });
 }
 
 }  // namespace

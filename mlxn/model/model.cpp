@@ -2,7 +2,6 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/model/weights.h"
-#include "mlxn/ops/builtin_kernels.h"
 
 namespace mlxn::model {
 
@@ -15,8 +14,6 @@ Result<std::shared_ptr<const Model>> Model::load(const Device& device, const std
   MLXN_ASSIGN(auto file, io::GgufFile::open(path));
   std::shared_ptr<Model> model(new Model(device));
   model->file_ = std::make_shared<const io::GgufFile>(std::move(file));
-  model->kernels_ = std::make_unique<KernelRegistry>();
-  add_builtin_kernels(*model->kernels_);
   Weights weights(device, model->file_);
   auto architecture = create_architecture(weights);
   if (!architecture) return std::move(architecture.error().add_context(path));
