@@ -32,8 +32,7 @@ struct Table {
 // Asks the registry that ops dispatch from.
 Result<Table> ask(const Options& options) {
   MLXN_ASSIGN(const Device device, open_device({.threads = options.model.threads}));
-  KernelRegistry registry;
-  add_builtin_kernels(registry);
+  KernelRegistry& registry = builtin_registry(device);
   MLXN_ASSIGN(const std::vector<std::string> names, registry.kernel_names(device));
   Table table;
   table.device = device.name();

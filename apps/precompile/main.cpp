@@ -30,8 +30,7 @@ Result<NS::SharedPtr<MTL::Device>> open_device(const std::string& level) {
 // The same way as an op asks for its kernel, so that the same keys are found again.
 Status compile_all(MTL::Device* metal_device) {
   MLXN_ASSIGN(const Device device, Device::wrap(metal_device));
-  KernelRegistry registry;
-  add_builtin_kernels(registry);
+  KernelRegistry& registry = builtin_registry(device);
   MLXN_ASSIGN(const std::vector<std::string> names, registry.kernel_names(device));
   std::vector<PipelineRequest> requests;
   for (const std::string& name : names) requests.push_back({name});

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 #include "mlxn/model/kv_cache.h"
 #include "mlxn/model/weights.h"
 
@@ -39,7 +38,6 @@ class Temporaries {
 // One pass over some tokens, which may belong to several sequences.
 struct ForwardPass {
   ComputeEncoder& encoder;
-  KernelRegistry& kernels;
   const KvCache& cache;
   Temporaries& temporaries;
   const Buffer& tokens;     // u32 [tokens]

@@ -234,7 +234,6 @@ Status Evaluator::encode(ComputeEncoder& encoder, uint64_t tokens, uint64_t outp
   const Buffer chosen = head(outputs_, {outputs}, outputs * 4);
   const Buffer logits = head(logits_, {outputs, width}, outputs * width * 4);
   return model_->architecture().encode({.encoder = encoder,
-                                        .kernels = model_->kernels(),
                                         .cache = cache_,
                                         .temporaries = temporaries_,
                                         .tokens = token_ids,

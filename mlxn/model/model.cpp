@@ -17,8 +17,6 @@ Result<std::shared_ptr<const Model>> Model::load(const Device& device, const std
   MLXN_ASSIGN(auto file, io::GgufFile::open(path));
   std::shared_ptr<Model> model(new Model(device));
   model->file_ = std::make_shared<const io::GgufFile>(std::move(file));
-  model->kernels_ = std::make_unique<KernelRegistry>();
-  add_builtin_kernels(*model->kernels_);
   Weights weights(device, model->file_);
   auto architecture = create_architecture(weights);
   if (!architecture) return std::move(architecture.error().add_context(path));
@@ -32,14 +30,14 @@ Status Model::prepare_kernels(Dtype cache, const Progress& progress) const {
   std::set<std::string_view> types = {to_string(Dtype::kF32), to_string(cache)};
   for (const io::TensorInfo& tensor : file_->tensors())
     if (tensor.dtype) types.insert(to_string(*tensor.dtype));
-  MLXN_ASSIGN(const std::vector<std::string> names, kernels_->kernel_names(device_));
+  KernelRegistry& kernels = builtin_registry(device_);
+  MLXN_ASSIGN(const std::vector<std::string> names, kernels.kernel_names(device_));
   std::vector<PipelineRequest> requests;
   for (const std::string& name : names)
     if (types.contains(split_kernel_name(name).type)) requests.push_back({name});
-  return kernels_->prewarm(device_, requests, 0,
-                           [&](size_t done, size_t total, const std::string&) {
-                             if (progress) progress(done, total);
-                           });
+  return kernels.prewarm(device_, requests, 0, [&](size_t done, size_t total, const std::string&) {
+    if (progress) progress(done, total);
+  });
 }
 
 Status Model::check_file() const {

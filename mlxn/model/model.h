@@ -5,7 +5,6 @@
 #include <string>
 
 #include "mlxn/core/device/device.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 #include "mlxn/io/gguf.h"
 #include "mlxn/model/architecture.h"
 
@@ -23,7 +22,6 @@ class Model {
   const io::Metadata& metadata() const { return file_->metadata(); }
   const Architecture& architecture() const { return *architecture_; }
   const ModelShape& shape() const { return architecture_->shape(); }
-  KernelRegistry& kernels() const { return *kernels_; }
   uint64_t mapped_bytes() const { return mapped_; }  // of weights, used in place
   uint64_t copied_bytes() const { return copied_; }
   // Gets the kernels ready that passes over this model's types of weights need, so that none is
@@ -38,7 +36,6 @@ class Model {
 
   Device device_;
   std::shared_ptr<const io::GgufFile> file_;
-  std::unique_ptr<KernelRegistry> kernels_;
   std::unique_ptr<Architecture> architecture_;
   uint64_t mapped_ = 0, copied_ = 0;
 };

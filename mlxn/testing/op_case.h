@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn::cases {
 
@@ -38,7 +37,6 @@ struct Tensor {
 // What a case runs with: a buffer for each of its tensors, in their order.
 struct Call {
   ComputeEncoder& encoder;
-  KernelRegistry& registry;
   std::span<const Buffer> buffers;
   const Buffer& operator[](size_t i) const { return buffers[i]; }
 };
@@ -74,7 +72,7 @@ struct OpCase {
 // A call that must be refused. The device is there to make buffers of.
 struct WrongCall {
   std::string what;  // "weight of another length"
-  std::function<Status(const Device&, ComputeEncoder&, KernelRegistry&)> call;
+  std::function<Status(const Device&, ComputeEncoder&)> call;
   ErrorCode code;
   std::string message;  // a part of the error's text, with the actual and the expected value
 };

@@ -29,8 +29,8 @@ class FuseRules : public testing::Test {
   Nodes record(Encode behind) {
     GraphSession session = *device.graph_session({.record = true});
     ComputeEncoder& encoder = session.encoder();
-    EXPECT_OK(rms_norm(encoder, builtins(), {.input = input, .weight = weight, .output = normed}));
-    EXPECT_OK(elementwise_mul(encoder, builtins(), normed, scale, output));
+    EXPECT_OK(rms_norm(encoder, {.input = input, .weight = weight, .output = normed}));
+    EXPECT_OK(elementwise_mul(encoder, {normed, scale, output}));
     behind(encoder);
     return std::move(*session.take_graph()).into_nodes();
   }
@@ -125,7 +125,7 @@ TEST_F(FuseRules, OnlyAWholeOverwriteEndsTheResult) {
   const auto overwritten = [&](const Buffer& part) {
     const Buffer from = *input.slice_view(0, part.element_count());
     return fusions(record([&](ComputeEncoder& encoder) {
-                     EXPECT_OK(elementwise_add(encoder, builtins(), from, from, part));
+                     EXPECT_OK(elementwise_add(encoder, {from, from, part}));
                    }),
                    nullptr);
   };
@@ -168,9 +168,8 @@ TEST_F(FuseRules, PartsOfAGraphKnowTheTemporaries) {
   EXPECT_EQ(*graph.split().first.fuse(builtins(), device), 1u);
   GraphSession session = *device.graph_session({.record = true});
   session.mark_temporary(normed);
-  EXPECT_OK(rms_norm(session.encoder(), builtins(),
-                     {.input = input, .weight = weight, .output = normed}));
-  EXPECT_OK(elementwise_mul(session.encoder(), builtins(), normed, scale, output));
+  EXPECT_OK(rms_norm(session.encoder(), {.input = input, .weight = weight, .output = normed}));
+  EXPECT_OK(elementwise_mul(session.encoder(), {normed, scale, output}));
   FinishOptions options;
   options.fuse = true;
   options.registry = &builtins();

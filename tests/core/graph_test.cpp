@@ -272,10 +272,10 @@ struct Norm {
     return *floats(device, values).reshape({values.size() / 32, 32});
   }
   Status norm(ComputeEncoder& encoder, const Buffer& out) {
-    return rms_norm(encoder, builtins(), {.input = input, .weight = weight, .output = out});
+    return rms_norm(encoder, {.input = input, .weight = weight, .output = out});
   }
   Status multiply(ComputeEncoder& encoder, const Buffer& a, const Buffer& b, const Buffer& out) {
-    return elementwise_mul(encoder, builtins(), a, b, out);
+    return elementwise_mul(encoder, {a, b, out});
   }
   // Fuses, checks the count, and that the outcome is the one of the unfused graph.
   void expect_fusions(size_t expected, Graph graph, bool normed_is_temporary = true) {
@@ -315,7 +315,7 @@ TEST(GraphFuse, BarriersBetweenVanishAndLaterWorkStays) {
     EXPECT_OK(encoder.memory_barrier());
     EXPECT_OK(encoder.memory_barrier());
     EXPECT_OK(n.multiply(encoder, n.normed, n.scale, n.output));
-    EXPECT_OK(elementwise_add(encoder, builtins(), n.output, n.scale, n.output));
+    EXPECT_OK(elementwise_add(encoder, {n.output, n.scale, n.output}));
   });
   graph.mark_temporary(n.normed);
   EXPECT_EQ(*graph.fuse(builtins(), n.device), 1u);
@@ -325,7 +325,7 @@ TEST(GraphFuse, BarriersBetweenVanishAndLaterWorkStays) {
 TEST(GraphFuse, ABarrierThatOrdersOtherWorkStays) {
   Norm n;
   Graph graph = record(n.device, [&](ComputeEncoder& encoder) {
-    EXPECT_OK(elementwise_add(encoder, builtins(), n.input, n.input, n.scale));
+    EXPECT_OK(elementwise_add(encoder, {n.input, n.input, n.scale}));
     EXPECT_OK(n.norm(encoder, n.normed));
     EXPECT_OK(encoder.memory_barrier());
     EXPECT_OK(n.multiply(encoder, n.normed, n.scale, n.output));
@@ -370,15 +370,14 @@ TEST(GraphFuse, AResultThatIsOverwrittenLaterIsDead) {
                             EXPECT_OK(n.multiply(encoder, n.normed, n.scale, n.output));
                           }),
                    false);
-  n.expect_fusions(
-      1,
-      record(n.device,
-             [&](ComputeEncoder& encoder) {
-               EXPECT_OK(n.norm(encoder, n.normed));
-               EXPECT_OK(n.multiply(encoder, n.normed, n.scale, n.output));
-               EXPECT_OK(elementwise_add(encoder, builtins(), n.input, n.scale, n.normed));
-             }),
-      false);
+  n.expect_fusions(1,
+                   record(n.device,
+                          [&](ComputeEncoder& encoder) {
+                            EXPECT_OK(n.norm(encoder, n.normed));
+                            EXPECT_OK(n.multiply(encoder, n.normed, n.scale, n.output));
+                            EXPECT_OK(elementwise_add(encoder, {n.input, n.scale, n.normed}));
+                          }),
+                   false);
 }
 
 TEST(GraphFuse, RefusesWhenTheResultIsReadLater) {
@@ -387,7 +386,7 @@ TEST(GraphFuse, RefusesWhenTheResultIsReadLater) {
   n.expect_fusions(0, record(n.device, [&](ComputeEncoder& encoder) {
                      EXPECT_OK(n.norm(encoder, n.normed));
                      EXPECT_OK(n.multiply(encoder, n.normed, n.scale, n.output));
-                     EXPECT_OK(elementwise_add(encoder, builtins(), n.normed, n.scale, copy));
+                     EXPECT_OK(elementwise_add(encoder, {n.normed, n.scale, copy}));
                    }));
 }
 
@@ -395,7 +394,7 @@ TEST(GraphFuse, RefusesWhenTheNextRunReadsTheResult) {
   Norm n;
   const Buffer copy = n.shaped(std::vector<float>(128, 0));
   n.expect_fusions(0, record(n.device, [&](ComputeEncoder& encoder) {
-                     EXPECT_OK(elementwise_add(encoder, builtins(), n.normed, n.scale, copy));
+                     EXPECT_OK(elementwise_add(encoder, {n.normed, n.scale, copy}));
                      EXPECT_OK(n.norm(encoder, n.normed));
                      EXPECT_OK(n.multiply(encoder, n.normed, n.scale, n.output));
                    }));
@@ -447,8 +446,7 @@ TEST(GraphFuse, RefusesAnOutputThatOverlapsAnInputByPart) {
   const Buffer input = *(*wide.slice_view(0, 128)).reshape({4, 32});
   const Buffer output = *(*wide.slice_view(128, 128)).reshape({4, 32});
   Graph graph = record(n.device, [&](ComputeEncoder& encoder) {
-    EXPECT_OK(
-        rms_norm(encoder, builtins(), {.input = input, .weight = n.weight, .output = n.normed}));
+    EXPECT_OK(rms_norm(encoder, {.input = input, .weight = n.weight, .output = n.normed}));
     EXPECT_OK(n.multiply(encoder, n.normed, n.scale, output));
   });
   graph.mark_temporary(n.normed);
@@ -459,7 +457,7 @@ TEST(GraphFuse, RefusesWorkInBetween) {
   Norm n;
   n.expect_fusions(0, record(n.device, [&](ComputeEncoder& encoder) {
                      EXPECT_OK(n.norm(encoder, n.normed));
-                     EXPECT_OK(elementwise_add(encoder, builtins(), n.input, n.input, n.scale));
+                     EXPECT_OK(elementwise_add(encoder, {n.input, n.input, n.scale}));
                      EXPECT_OK(n.multiply(encoder, n.normed, n.scale, n.output));
                    }));
 }
@@ -468,7 +466,7 @@ TEST(GraphFuse, RefusesOtherKindsOfOps) {
   Norm n;
   n.expect_fusions(0, record(n.device, [&](ComputeEncoder& encoder) {
                      EXPECT_OK(n.norm(encoder, n.normed));
-                     EXPECT_OK(elementwise_add(encoder, builtins(), n.normed, n.scale, n.output));
+                     EXPECT_OK(elementwise_add(encoder, {n.normed, n.scale, n.output}));
                    }));
 }
 

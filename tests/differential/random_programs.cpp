@@ -236,12 +236,12 @@ Status Machine::encode(ComputeEncoder& encoder, const Step& step, Form form) {
   if (step.kind <= Step::kInPlace) return encode_array_step(encoder, step, form);
   const Buffer &in = tables_[step.table[0]], &scale = tables_[step.table[1]],
                &out = tables_[step.table[2]];
-  if (step.kind == Step::kTableMul) return elementwise_mul(encoder, registry_, in, scale, out);
-  if (step.kind == Step::kTableAdd) return elementwise_add(encoder, registry_, in, scale, out);
+  if (step.kind == Step::kTableMul) return elementwise_mul(encoder, {in, scale, out});
+  if (step.kind == Step::kTableAdd) return elementwise_add(encoder, {in, scale, out});
   // The result in between is dropped at once: only a graph may still hold it.
   MLXN_ASSIGN(const Buffer normed, device_.alloc(Dtype::kF32, {kRows, kDim}));
-  MLXN_TRY(rms_norm(encoder, registry_, {.input = in, .weight = weight_, .output = normed}));
-  return elementwise_mul(encoder, registry_, normed, scale, out);
+  MLXN_TRY(rms_norm(encoder, {.input = in, .weight = weight_, .output = normed}));
+  return elementwise_mul(encoder, {normed, scale, out});
 }
 
 }  // namespace mlxn::test

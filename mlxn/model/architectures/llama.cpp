@@ -87,7 +87,7 @@ Status project(const ForwardPass& pass, const Buffer& weights, const Buffer& inp
   const uint64_t tokens = pass.tokens.element_count();
   MLXN_ASSIGN(const Buffer rows, input.reshape({tokens, weights.shape()[1]}));
   MLXN_ASSIGN(const Buffer results, output.reshape({tokens, weights.shape()[0]}));
-  return matmul(pass.encoder, pass.kernels, {.weights = weights, .input = rows, .output = results});
+  return matmul(pass.encoder, {.weights = weights, .input = rows, .output = results});
 }
 
 class Llama : public Architecture {
@@ -177,66 +177,60 @@ Result<Values> Llama::values(const ForwardPass& pass) const {
 
 Status Llama::encode(const ForwardPass& pass) const {
   ComputeEncoder& encoder = pass.encoder;
-  KernelRegistry& kernels = pass.kernels;
   MLXN_ASSIGN(const Values v, values(pass));
-  MLXN_TRY(embedding(encoder, kernels, {.table = embedding_, .ids = pass.tokens, .output = v.x}));
+  MLXN_TRY(embedding(encoder, {.table = embedding_, .ids = pass.tokens, .output = v.x}));
   for (uint32_t i = 0; i < p_.layers; ++i) {
     if (i > 0) MLXN_TRY(pass.between_layers());
     MLXN_TRY(encode_attention(pass, i, v));
     MLXN_TRY(encode_feed_forward(pass, layers_[i], v));
   }
   if (!v.chosen) return {};  // nobody asks for logits
-  MLXN_TRY(embedding(encoder, kernels, {.table = v.x, .ids = pass.outputs, .output = v.chosen}));
-  MLXN_TRY(rms_norm(encoder, kernels, {v.chosen, output_norm_, v.chosen, p_.epsilon}));
-  return matmul(encoder, kernels, {output_, v.chosen, pass.logits});
+  MLXN_TRY(embedding(encoder, {.table = v.x, .ids = pass.outputs, .output = v.chosen}));
+  MLXN_TRY(rms_norm(encoder, {v.chosen, output_norm_, v.chosen, p_.epsilon}));
+  return matmul(encoder, {output_, v.chosen, pass.logits});
 }
 
 // x += W_o attention(rope(W_q n), rope(W_k n), W_v n) with n = norm(x)
 Status Llama::encode_attention(const ForwardPass& pass, uint32_t layer, const Values& v) const {
   ComputeEncoder& encoder = pass.encoder;
-  KernelRegistry& kernels = pass.kernels;
   const Layer& weights = layers_[layer];
-  MLXN_TRY(rms_norm(encoder, kernels, {v.x, weights.attention_norm, v.normed, p_.epsilon}));
+  MLXN_TRY(rms_norm(encoder, {v.x, weights.attention_norm, v.normed, p_.epsilon}));
   MLXN_TRY(project(pass, weights.query, v.normed, v.query));
   MLXN_TRY(project(pass, weights.key, v.normed, v.key));
   MLXN_TRY(project(pass, weights.value, v.normed, v.value));
   for (const Buffer* turned : {&v.query, &v.key}) {
-    MLXN_TRY(rope(encoder, kernels,
-                  {.input = *turned,
-                   .positions = pass.positions,
-                   .output = *turned,
-                   .pairs = RopePairs::kAdjacent,
-                   .rotary_dims = p_.rotary_dims,
-                   .base = p_.rope_base,
-                   .scale = p_.rope_scale,
-                   .frequency_factors = rope_factors_ ? &rope_factors_ : nullptr}));
+    MLXN_TRY(rope(encoder, {.input = *turned,
+                            .positions = pass.positions,
+                            .output = *turned,
+                            .pairs = RopePairs::kAdjacent,
+                            .rotary_dims = p_.rotary_dims,
+                            .base = p_.rope_base,
+                            .scale = p_.rope_scale,
+                            .frequency_factors = rope_factors_ ? &rope_factors_ : nullptr}));
   }
   const Buffer &keys = pass.cache.keys(layer), &values = pass.cache.values(layer);
-  MLXN_TRY(
-      kv_write(encoder, kernels, {v.key, v.value, pass.positions, pass.sequences, keys, values}));
-  MLXN_TRY(attention(encoder, kernels,
-                     {.queries = v.query,
-                      .key_cache = keys,
-                      .value_cache = values,
-                      .positions = pass.positions,
-                      .sequences = pass.sequences,
-                      .output = v.query,
-                      .window = p_.window}));
+  MLXN_TRY(kv_write(encoder, {v.key, v.value, pass.positions, pass.sequences, keys, values}));
+  MLXN_TRY(attention(encoder, {.queries = v.query,
+                               .key_cache = keys,
+                               .value_cache = values,
+                               .positions = pass.positions,
+                               .sequences = pass.sequences,
+                               .output = v.query,
+                               .window = p_.window}));
   MLXN_TRY(project(pass, weights.output, v.query, v.normed));
-  return elementwise_add(encoder, kernels, v.x, v.normed, v.x);
+  return elementwise_add(encoder, {v.x, v.normed, v.x});
 }
 
 // x += W_down (silu(W_gate n) * W_up n) with n = norm(x)
 Status Llama::encode_feed_forward(const ForwardPass& pass, const Layer& layer,
                                   const Values& v) const {
   ComputeEncoder& encoder = pass.encoder;
-  KernelRegistry& kernels = pass.kernels;
-  MLXN_TRY(rms_norm(encoder, kernels, {v.x, layer.feed_forward_norm, v.normed, p_.epsilon}));
+  MLXN_TRY(rms_norm(encoder, {v.x, layer.feed_forward_norm, v.normed, p_.epsilon}));
   MLXN_TRY(project(pass, layer.gate, v.normed, v.gate));
   MLXN_TRY(project(pass, layer.up, v.normed, v.up));
-  MLXN_TRY(silu_mul(encoder, kernels, v.gate, v.up, v.gate));
+  MLXN_TRY(silu_mul(encoder, {v.gate, v.up, v.gate}));
   MLXN_TRY(project(pass, layer.down, v.gate, v.normed));
-  return elementwise_add(encoder, kernels, v.x, v.normed, v.x);
+  return elementwise_add(encoder, {v.x, v.normed, v.x});
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ OpCase make_case(Dtype dtype, uint64_t count, Use use, bool in_place = false) {
                             {dtype, {count}}},
                 .encode =
                     [output](const Call& call) {
-                      return silu_mul(call.encoder, call.registry, call[0], call[1], call[output]);
+                      return silu_mul(call.encoder, {call[0], call[1], call[output]});
                     },
                 .reference =
                     [output](Values& v) {
@@ -61,16 +61,16 @@ std::vector<OpCases> silu_mul_cases() {
   out.cases.push_back(make_case(kF32, 512 * 1536, Use::kBench));
   out.wrong_calls = {
       {"up too short",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+       [](const Device& device, ComputeEncoder& encoder) -> Status {
          MLXN_ASSIGN(const Buffer gate, device.alloc(kF32, {8}));
          MLXN_ASSIGN(const Buffer up, device.alloc(kF32, {7}));
-         return silu_mul(encoder, registry, gate, up, gate);
+         return silu_mul(encoder, {gate, up, gate});
        },
        ErrorCode::kShapeMismatch, "silu_mul: up has 7 elements, shape [7], expected 8"},
       {"no float",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+       [](const Device& device, ComputeEncoder& encoder) -> Status {
          MLXN_ASSIGN(const Buffer gate, device.alloc(kI32, {8}));
-         return silu_mul(encoder, registry, gate, gate, gate);
+         return silu_mul(encoder, {gate, gate, gate});
        },
        ErrorCode::kDtypeMismatch, "silu_mul: dtype i32, expected f32, f16 or bf16"},
   };

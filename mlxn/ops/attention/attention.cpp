@@ -4,6 +4,7 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/ops/attention/attention_args.h"
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/kv/kv_cache_check.h"
 
@@ -69,13 +70,13 @@ Status check_memory(const AttentionParams& params) {
 
 }  // namespace
 
-Status attention(ComputeEncoder& encoder, KernelRegistry& registry, const AttentionParams& params) {
+Status attention(ComputeEncoder& encoder, const AttentionParams& params) {
   MLXN_ASSIGN(const Sizes sizes, check(params));
   MLXN_TRY(check_memory(params));
   const KvCacheSizes& cache = sizes.cache;
   MLXN_ASSIGN(const std::string kernel,
               float_kernel_name(str(kOp, "_", sizes.most_dim), params.key_cache.dtype()));
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const float scale =
       params.scale != 0 ? params.scale : 1 / std::sqrt(static_cast<float>(cache.dim));
   const AttentionArgs args = {sizes.heads,    cache.dim,     cache.sequences, cache.heads,

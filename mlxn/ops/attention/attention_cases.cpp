@@ -102,16 +102,15 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
                       {kF32, shape, Role::kOut}},
           .encode =
               [s](const Call& call) {
-                return attention(call.encoder, call.registry,
-                                 {.queries = call[kQueries],
-                                  .key_cache = call[kKeyCache],
-                                  .value_cache = call[kValueCache],
-                                  .positions = call[kPositions],
-                                  .sequences = call[kSequences],
-                                  .output = call[kOutput],
-                                  .scale = s.scale,
-                                  .window = s.window,
-                                  .soft_cap = s.soft_cap});
+                return attention(call.encoder, {.queries = call[kQueries],
+                                                .key_cache = call[kKeyCache],
+                                                .value_cache = call[kValueCache],
+                                                .positions = call[kPositions],
+                                                .sequences = call[kSequences],
+                                                .output = call[kOutput],
+                                                .scale = s.scale,
+                                                .window = s.window,
+                                                .soft_cap = s.soft_cap});
               },
           .reference = [s](Values& v) { reference(v, s); },
           .tolerance = {1e-11, 1e-5, 1e-5},
@@ -123,19 +122,18 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
 WrongCall wrong(std::string what, Shape queries, std::pair<Dtype, Shape> cache, float scale,
                 float soft_cap, ErrorCode code, std::string message) {
   return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+          [=](const Device& device, ComputeEncoder& encoder) -> Status {
             MLXN_ASSIGN(const Buffer q, device.alloc(kF32, queries));
             MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {queries[0]}));
             MLXN_ASSIGN(const Buffer c, device.alloc(cache.first, cache.second));
-            return attention(encoder, registry,
-                             {.queries = q,
-                              .key_cache = c,
-                              .value_cache = c,
-                              .positions = p,
-                              .sequences = p,
-                              .output = q,
-                              .scale = scale,
-                              .soft_cap = soft_cap});
+            return attention(encoder, {.queries = q,
+                                       .key_cache = c,
+                                       .value_cache = c,
+                                       .positions = p,
+                                       .sequences = p,
+                                       .output = q,
+                                       .scale = scale,
+                                       .soft_cap = soft_cap});
           },
           code, std::move(message)};
 }

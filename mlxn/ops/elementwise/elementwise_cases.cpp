@@ -5,50 +5,45 @@
 namespace mlxn::cases {
 namespace {
 
-using Op = Status (*)(ComputeEncoder&, KernelRegistry&, const Buffer&, const Buffer&,
-                      const Buffer&);
+using Op = Status (*)(ComputeEncoder&, const ElementwiseParams&);
 using Scalar = double (*)(double, double);
 
 constexpr Dtype kFloats[] = {Dtype::kF32, Dtype::kF16, Dtype::kBf16};
 
 OpCase make_case(Op op, Scalar scalar, Dtype dtype, uint64_t count, Use use) {
-  return {.variant = text(dtype),
-          .shape = str(count),
-          .tensors = {{dtype, {count}}, {dtype, {count}}, {dtype, {count}, Role::kOut}},
-          .encode =
-              [op](const Call& call) {
-                return op(call.encoder, call.registry, call[0], call[1], call[2]);
-              },
-          .reference =
-              [scalar](Values& v) {
-                for (size_t i = 0; i < v[2].size(); ++i) v[2][i] = scalar(v[0][i], v[1][i]);
-              },
-          .flops = count,
-          .use = use};
+  return {
+      .variant = text(dtype),
+      .shape = str(count),
+      .tensors = {{dtype, {count}}, {dtype, {count}}, {dtype, {count}, Role::kOut}},
+      .encode = [op](const Call& call) { return op(call.encoder, {call[0], call[1], call[2]}); },
+      .reference =
+          [scalar](Values& v) {
+            for (size_t i = 0; i < v[2].size(); ++i) v[2][i] = scalar(v[0][i], v[1][i]);
+          },
+      .flops = count,
+      .use = use};
 }
 
 OpCase in_place(Op op, Scalar scalar, Dtype dtype) {
-  return {.variant = text(dtype),
-          .shape = "in place",
-          .tensors = {{dtype, {100}, Role::kInOut}, {dtype, {100}}},
-          .encode =
-              [op](const Call& call) {
-                return op(call.encoder, call.registry, call[0], call[1], call[0]);
-              },
-          .reference =
-              [scalar](Values& v) {
-                for (size_t i = 0; i < v[0].size(); ++i) v[0][i] = scalar(v[0][i], v[1][i]);
-              }};
+  return {
+      .variant = text(dtype),
+      .shape = "in place",
+      .tensors = {{dtype, {100}, Role::kInOut}, {dtype, {100}}},
+      .encode = [op](const Call& call) { return op(call.encoder, {call[0], call[1], call[0]}); },
+      .reference =
+          [scalar](Values& v) {
+            for (size_t i = 0; i < v[0].size(); ++i) v[0][i] = scalar(v[0][i], v[1][i]);
+          }};
 }
 
 WrongCall wrong(Op op, std::string what, std::pair<Dtype, Shape> a, std::pair<Dtype, Shape> b,
                 std::pair<Dtype, Shape> out, ErrorCode code, std::string message) {
   return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+          [=](const Device& device, ComputeEncoder& encoder) -> Status {
             MLXN_ASSIGN(const Buffer x, device.alloc(a.first, a.second));
             MLXN_ASSIGN(const Buffer y, device.alloc(b.first, b.second));
             MLXN_ASSIGN(const Buffer z, device.alloc(out.first, out.second));
-            return op(encoder, registry, x, y, z);
+            return op(encoder, {x, y, z});
           },
           code, std::move(message)};
 }
@@ -66,17 +61,17 @@ std::vector<WrongCall> wrong_calls(Op op, const std::string& name) {
       wrong(op, "no float", {kU8, {8}}, {kU8, {8}}, {kU8, {8}}, kDtypeMismatch,
             name + ": dtype u8, expected f32, f16 or bf16"),
       {"empty buffer",
-       [op](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+       [op](const Device& device, ComputeEncoder& encoder) -> Status {
          MLXN_ASSIGN(const Buffer a, device.alloc(kF32, {8}));
-         return op(encoder, registry, a, Buffer(), a);
+         return op(encoder, {a, Buffer(), a});
        },
        kInvalidArgument, name + ": b is empty"},
       {"overlap",
-       [op](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+       [op](const Device& device, ComputeEncoder& encoder) -> Status {
          MLXN_ASSIGN(const Buffer parent, device.alloc(kF32, {9}));
          MLXN_ASSIGN(const Buffer a, parent.slice_view(0, 8));
          MLXN_ASSIGN(const Buffer output, parent.slice_view(4, 8));
-         return op(encoder, registry, a, a, output);
+         return op(encoder, {a, a, output});
        },
        kInvalidArgument, name + ": output and a share a part of their memory"},
   };

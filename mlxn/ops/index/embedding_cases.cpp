@@ -32,8 +32,7 @@ OpCase make_case(Dtype format, Sizes s, Use use) {
                       {kF32, {s.tokens, s.dim}, Role::kOut}},
           .encode =
               [](const Call& call) {
-                return embedding(call.encoder, call.registry,
-                                 {call[kTable], call[kIds], call[kOutput]});
+                return embedding(call.encoder, {call[kTable], call[kIds], call[kOutput]});
               },
           .reference = [s](Values& v) { reference(v, s); },
           .flops = s.tokens * s.dim,
@@ -54,11 +53,11 @@ struct Shapes {
 
 WrongCall wrong(std::string what, const Shapes& shapes, ErrorCode code, std::string message) {
   return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+          [=](const Device& device, ComputeEncoder& encoder) -> Status {
             MLXN_ASSIGN(const Buffer table, device.alloc(shapes.table.first, shapes.table.second));
             MLXN_ASSIGN(const Buffer ids, device.alloc(shapes.ids.first, shapes.ids.second));
             MLXN_ASSIGN(const Buffer out, device.alloc(shapes.output.first, shapes.output.second));
-            return embedding(encoder, registry, {table, ids, out});
+            return embedding(encoder, {table, ids, out});
           },
           code, std::move(message)};
 }
@@ -76,7 +75,7 @@ std::vector<WrongCall> wrong_calls() {
       wrong("table of one dimension", {{kQ4_0, {64}}, right.ids, right.output}, kShapeMismatch,
             "embedding: table has shape [64], expected two dimensions"),
       {"id that the host knows",
-       [](const Device&, ComputeEncoder&, KernelRegistry&) -> Status {
+       [](const Device&, ComputeEncoder&) -> Status {
          const uint32_t ids[] = {0, 3, 4};
          return check_ids(ids, 4);
        },

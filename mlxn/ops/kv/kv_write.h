@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 
@@ -27,6 +26,6 @@ struct KvWriteParams {
 // same row, so there are at most sequences * capacity of them. A token with a sequence that the
 // cache does not have is left out. kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument
 // for wrong arguments.
-Status kv_write(ComputeEncoder& encoder, KernelRegistry& registry, const KvWriteParams& params);
+Status kv_write(ComputeEncoder& encoder, const KvWriteParams& params);
 
 }  // namespace mlxn

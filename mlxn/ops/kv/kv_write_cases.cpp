@@ -51,7 +51,7 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
                       {dtype, s.cache.shape(), Role::kInOut}},
           .encode =
               [](const Call& call) {
-                return kv_write(call.encoder, call.registry,
+                return kv_write(call.encoder,
                                 {call[kKeys], call[kValues], call[kPositions], call[kSequences],
                                  call[kKeyCache], call[kValueCache]});
               },
@@ -64,12 +64,12 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
 WrongCall wrong(std::string what, Shape keys, std::pair<Dtype, Shape> cache, uint64_t positions,
                 ErrorCode code, std::string message) {
   return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+          [=](const Device& device, ComputeEncoder& encoder) -> Status {
             MLXN_ASSIGN(const Buffer k, device.alloc(kF32, keys));
             MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {positions}));
             MLXN_ASSIGN(const Buffer kc, device.alloc(cache.first, cache.second));
             MLXN_ASSIGN(const Buffer vc, device.alloc(cache.first, cache.second));
-            return kv_write(encoder, registry, {k, k, p, p, kc, vc});
+            return kv_write(encoder, {k, k, p, p, kc, vc});
           },
           code, std::move(message)};
 }
@@ -93,11 +93,11 @@ std::vector<WrongCall> wrong_calls() {
       wrong("more tokens than room", {33, 2, 8}, cache, 33, kOutOfRange,
             "kv_write: 33 tokens for a cache of 32 positions"),
       {"one cache for both",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+       [](const Device& device, ComputeEncoder& encoder) -> Status {
          MLXN_ASSIGN(const Buffer k, device.alloc(kF32, {3, 2, 8}));
          MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {3}));
          MLXN_ASSIGN(const Buffer c, device.alloc(kF16, {1, 2, 32, 8}));
-         return kv_write(encoder, registry, {k, k, p, p, c, c});
+         return kv_write(encoder, {k, k, p, p, c, c});
        },
        kInvalidArgument, "kv_write: output and value cache share memory"},
   };

@@ -1,6 +1,7 @@
 #include "mlxn/ops/matmul/matmul.h"
 
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/rows.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/matmul/matmul_args.h"
@@ -36,12 +37,12 @@ uint32_t rows_at_once(uint32_t rows) {
 
 }  // namespace
 
-Status matmul(ComputeEncoder& encoder, KernelRegistry& registry, const MatmulParams& params) {
+Status matmul(ComputeEncoder& encoder, const MatmulParams& params) {
   MLXN_ASSIGN(const MatmulArgs args, check(params));
   const uint32_t at_once = rows_at_once(args.rows);
   MLXN_ASSIGN(const std::string kernel,
               weight_kernel_name(str(kOp, "_", at_once), params.weights.dtype()));
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const auto groups = [](uint64_t count, uint64_t each) { return (count + each - 1) / each; };
   return encoder.dispatch({.pipeline = pipeline,
                            .bindings = {{0, params.weights},

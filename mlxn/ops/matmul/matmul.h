@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 
@@ -16,7 +15,7 @@ struct MatmulParams {
 // output[m][n] = sum over k of input[m][k] * weights[n][k], with float products and sums and
 // unrounded inputs. A row has the same bits alone and among others.
 // kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
-Status matmul(ComputeEncoder& encoder, KernelRegistry& registry, const MatmulParams& params);
+Status matmul(ComputeEncoder& encoder, const MatmulParams& params);
 
 // Up to this many rows a product reads every weight once.
 inline constexpr uint32_t kMatvecRows = 8;

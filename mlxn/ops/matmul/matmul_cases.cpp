@@ -31,8 +31,7 @@ OpCase make_case(Dtype format, Sizes s, Use use) {
                       {kF32, {s.m, s.n}, Role::kOut}},
           .encode =
               [](const Call& call) {
-                return matmul(call.encoder, call.registry,
-                              {call[kWeights], call[kInput], call[kOutput]});
+                return matmul(call.encoder, {call[kWeights], call[kInput], call[kOutput]});
               },
           .reference = [s](Values& v) { reference(v, s); },
           .tolerance = {1e-12, 1e-5, 1e-6 * double(s.k)},
@@ -46,11 +45,11 @@ struct Shapes {
 
 WrongCall wrong(std::string what, const Shapes& shapes, ErrorCode code, std::string message) {
   return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+          [=](const Device& device, ComputeEncoder& encoder) -> Status {
             MLXN_ASSIGN(const Buffer w, device.alloc(shapes.weights.first, shapes.weights.second));
             MLXN_ASSIGN(const Buffer x, device.alloc(shapes.input.first, shapes.input.second));
             MLXN_ASSIGN(const Buffer y, device.alloc(shapes.output.first, shapes.output.second));
-            return matmul(encoder, registry, {w, x, y});
+            return matmul(encoder, {w, x, y});
           },
           code, std::move(message)};
 }
@@ -72,10 +71,10 @@ std::vector<WrongCall> wrong_calls() {
       wrong("rows that split a block", {{kQ4_0, {4, 40}}, {kF32, {2, 40}}, right.output},
             kShapeMismatch, "matmul: weights has rows of 40 elements, expected a multiple of 32"),
       {"output is the input",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+       [](const Device& device, ComputeEncoder& encoder) -> Status {
          MLXN_ASSIGN(const Buffer w, device.alloc(kF32, {8, 8}));
          MLXN_ASSIGN(const Buffer x, device.alloc(kF32, {2, 8}));
-         return matmul(encoder, registry, {w, x, x});
+         return matmul(encoder, {w, x, x});
        },
        kInvalidArgument, "matmul: output and input share memory, expected none in common"},
   };

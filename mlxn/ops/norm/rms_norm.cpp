@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/rows.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/norm/rms_norm_args.h"
@@ -33,11 +34,11 @@ Result<Rows> check(const char* op, const RmsNormParams& params) {
 
 }  // namespace
 
-Status rms_norm(ComputeEncoder& encoder, KernelRegistry& registry, const RmsNormParams& params) {
+Status rms_norm(ComputeEncoder& encoder, const RmsNormParams& params) {
   constexpr const char* kOp = "rms_norm";
   MLXN_ASSIGN(const std::string kernel, float_kernel_name(kOp, params.input.dtype()));
   MLXN_ASSIGN(const Rows rows, check(kOp, params));
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const RmsNormArgs args = {params.eps, static_cast<float>(rows.dim)};
   const Binding bindings[] = {
       {0, params.input}, {1, params.weight}, {2, params.output}, {3, as_bytes(args)}};
@@ -49,15 +50,15 @@ Status rms_norm(ComputeEncoder& encoder, KernelRegistry& registry, const RmsNorm
       {.pipeline = pipeline, .bindings = bindings, .reads = reads, .writes = writes});
 }
 
-Status rms_norm_mul(ComputeEncoder& encoder, KernelRegistry& registry, const RmsNormParams& params,
-                    const Buffer& scale) {
+Status rms_norm_mul(ComputeEncoder& encoder, const RmsNormMulParams& both) {
   constexpr const char* kOp = "rms_norm_mul";
+  const auto& [params, scale] = both;
   const Buffer& input = params.input;
   MLXN_ASSIGN(const std::string kernel, float_kernel_name(kOp, input.dtype()));
   MLXN_ASSIGN(const Rows rows, check(kOp, params));
   MLXN_TRY(check_argument(scale, {kOp, "scale", input.dtype(), input.element_count()}));
   MLXN_TRY(check_overlap(kOp, params.output, scale, "scale"));
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const RmsNormArgs args = {params.eps, static_cast<float>(rows.dim)};
   const Binding bindings[] = {
       {0, input}, {1, params.weight}, {2, scale}, {3, params.output}, {4, as_bytes(args)}};

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 
@@ -15,11 +14,14 @@ struct RmsNormParams {
 // output = input * rsqrt(mean(input^2) + eps) * weight over the last dimension (at most 2^24),
 // computed in float and rounded once. kDtypeMismatch, kShapeMismatch, kOutOfRange and
 // kInvalidArgument for wrong arguments.
-Status rms_norm(ComputeEncoder& encoder, KernelRegistry& registry, const RmsNormParams& params);
+Status rms_norm(ComputeEncoder& encoder, const RmsNormParams& params);
 
-// rms_norm followed by elementwise_mul with `scale`, which is like the input, in one dispatch and
-// with the same bits. The output may be the input or the scale.
-Status rms_norm_mul(ComputeEncoder& encoder, KernelRegistry& registry, const RmsNormParams& params,
-                    const Buffer& scale);
+struct RmsNormMulParams {
+  RmsNormParams norm;   // its output may be the scale too
+  const Buffer& scale;  // as the input
+};
+
+// rms_norm followed by elementwise_mul with `scale` in one dispatch and with the same bits.
+Status rms_norm_mul(ComputeEncoder& encoder, const RmsNormMulParams& params);
 
 }  // namespace mlxn

@@ -46,7 +46,7 @@ OpCase norm_case(Dtype dtype, Rows rows, Use use, bool in_place = false) {
                             {weight_dtype(dtype), {rows.dim}}},
                 .encode =
                     [output](const Call& call) {
-                      return rms_norm(call.encoder, call.registry,
+                      return rms_norm(call.encoder,
                                       {call[kInput], call[kWeight], call[output], kEps});
                     },
                 .reference = [output](Values& v) { reference(v, output); },
@@ -61,8 +61,8 @@ OpCase norm_mul_case(Dtype dtype, Rows rows, Use use) {
   OpCase out = norm_case(dtype, rows, use);
   out.tensors.push_back({dtype, {rows.count, rows.dim}});
   out.encode = [](const Call& call) {
-    return rms_norm_mul(call.encoder, call.registry,
-                        {call[kInput], call[kWeight], call[kOutput], kEps}, call[kScale]);
+    return rms_norm_mul(call.encoder,
+                        {{call[kInput], call[kWeight], call[kOutput], kEps}, call[kScale]});
   };
   out.tolerance.relative = 2 * precision(dtype) + 1e-6;
   out.flops += rows.count * rows.dim;
@@ -76,11 +76,11 @@ struct Shapes {
 WrongCall wrong(std::string what, const Shapes& shapes, float eps, ErrorCode code,
                 std::string message) {
   return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+          [=](const Device& device, ComputeEncoder& encoder) -> Status {
             MLXN_ASSIGN(const Buffer x, device.alloc(shapes.input.first, shapes.input.second));
             MLXN_ASSIGN(const Buffer w, device.alloc(shapes.weight.first, shapes.weight.second));
             MLXN_ASSIGN(const Buffer y, device.alloc(shapes.output.first, shapes.output.second));
-            return rms_norm(encoder, registry, {x, w, y, eps});
+            return rms_norm(encoder, {x, w, y, eps});
           },
           code, std::move(message)};
 }
@@ -106,10 +106,10 @@ std::vector<WrongCall> wrong_calls() {
 
 std::vector<WrongCall> wrong_mul_calls() {
   return {{"scale of another length",
-           [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+           [](const Device& device, ComputeEncoder& encoder) -> Status {
              MLXN_ASSIGN(const Buffer x, device.alloc(Dtype::kF32, {2, 8}));
              MLXN_ASSIGN(const Buffer w, device.alloc(Dtype::kF32, {8}));
-             return rms_norm_mul(encoder, registry, {x, w, x, kEps}, w);
+             return rms_norm_mul(encoder, {{x, w, x, kEps}, w});
            },
            ErrorCode::kShapeMismatch,
            "rms_norm_mul: scale has 8 elements, shape [8], expected 16"}};

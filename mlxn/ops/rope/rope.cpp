@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/rope/rope_args.h"
 
@@ -72,11 +73,11 @@ RopeFrequencies frequencies_of(const RopeParams& params, uint32_t pairs) {
 
 }  // namespace
 
-Status rope(ComputeEncoder& encoder, KernelRegistry& registry, const RopeParams& params) {
+Status rope(ComputeEncoder& encoder, const RopeParams& params) {
   MLXN_ASSIGN(const Sizes sizes, check(params));
   const char* kernel =
       params.pairs == RopePairs::kAdjacent ? "rope_adjacent_f32" : "rope_halves_f32";
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const Buffer* factors = params.frequency_factors;
   const RopeArgs args = {sizes.heads, sizes.dim, sizes.pairs, factors != nullptr};
   const RopeFrequencies frequencies = frequencies_of(params, sizes.pairs);

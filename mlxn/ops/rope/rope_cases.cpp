@@ -40,15 +40,14 @@ void reference(Values& v, const Setup& s) {
 }
 
 Status run(const Call& call, const Setup& s) {
-  return rope(call.encoder, call.registry,
-              {.input = call[kInput],
-               .positions = call[kPositions],
-               .output = call[s.in_place ? kInput : kOutput],
-               .pairs = s.pairs,
-               .rotary_dims = s.rotary_dims,
-               .base = s.base,
-               .scale = s.scale,
-               .frequency_factors = s.factors ? &call[kFactors] : nullptr});
+  return rope(call.encoder, {.input = call[kInput],
+                             .positions = call[kPositions],
+                             .output = call[s.in_place ? kInput : kOutput],
+                             .pairs = s.pairs,
+                             .rotary_dims = s.rotary_dims,
+                             .base = s.base,
+                             .scale = s.scale,
+                             .frequency_factors = s.factors ? &call[kFactors] : nullptr});
 }
 
 OpCase make_case(const std::string& what, Setup s, Use use = Use::kTest) {
@@ -72,16 +71,15 @@ OpCase make_case(const std::string& what, Setup s, Use use = Use::kTest) {
 WrongCall wrong(std::string what, Shape input, RopePairs pairs, uint32_t rotary, uint64_t positions,
                 float base, ErrorCode code, std::string message) {
   return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+          [=](const Device& device, ComputeEncoder& encoder) -> Status {
             MLXN_ASSIGN(const Buffer x, device.alloc(kF32, input));
             MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {positions}));
-            return rope(encoder, registry,
-                        {.input = x,
-                         .positions = p,
-                         .output = x,
-                         .pairs = pairs,
-                         .rotary_dims = rotary,
-                         .base = base});
+            return rope(encoder, {.input = x,
+                                  .positions = p,
+                                  .output = x,
+                                  .pairs = pairs,
+                                  .rotary_dims = rotary,
+                                  .base = base});
           },
           code, std::move(message)};
 }

@@ -22,15 +22,13 @@ void reference(Values& v) {
 }
 
 OpCase make_case(std::string shape, uint64_t rows, uint64_t dim, Fill fill, Use use = Use::kTest) {
-  return {
-      .variant = "f32",
-      .shape = std::move(shape),
-      .tensors = {{kF32, {rows, dim}, Role::kIn, std::move(fill)}, {kU32, {rows}, Role::kOut}},
-      .encode =
-          [](const Call& call) { return argmax(call.encoder, call.registry, call[0], call[1]); },
-      .reference = reference,
-      .flops = rows * dim,
-      .use = use};
+  return {.variant = "f32",
+          .shape = std::move(shape),
+          .tensors = {{kF32, {rows, dim}, Role::kIn, std::move(fill)}, {kU32, {rows}, Role::kOut}},
+          .encode = [](const Call& call) { return argmax(call.encoder, {call[0], call[1]}); },
+          .reference = reference,
+          .flops = rows * dim,
+          .use = use};
 }
 
 OpCase random_case(uint64_t rows, uint64_t dim, Use use) {
@@ -55,17 +53,17 @@ std::vector<OpCases> argmax_cases() {
   out.cases.push_back(random_case(1, 262144, Use::kBench));
   out.wrong_calls = {
       {"too few indices",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+       [](const Device& device, ComputeEncoder& encoder) -> Status {
          MLXN_ASSIGN(const Buffer x, device.alloc(kF32, {2, 8}));
          MLXN_ASSIGN(const Buffer y, device.alloc(kU32, {1}));
-         return argmax(encoder, registry, x, y);
+         return argmax(encoder, {x, y});
        },
        ErrorCode::kShapeMismatch, "argmax: indices has 1 elements, shape [1], expected 2"},
       {"input of another dtype",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
+       [](const Device& device, ComputeEncoder& encoder) -> Status {
          MLXN_ASSIGN(const Buffer x, device.alloc(kF16, {2, 8}));
          MLXN_ASSIGN(const Buffer y, device.alloc(kU32, {2}));
-         return argmax(encoder, registry, x, y);
+         return argmax(encoder, {x, y});
        },
        ErrorCode::kDtypeMismatch, "argmax: input is f16, expected f32"},
   };
