@@ -124,7 +124,7 @@ class Bench {
                         evaluator.stats().barriers - before.barriers};
       measured.ns.push_back(ns);
     }
-    measured.cache_bytes = evaluator.cache_bytes();
+    measured.cache_bytes = evaluator.state_bytes();
     measured.scratch_bytes = evaluator.scratch_bytes();
     return measured;
   }

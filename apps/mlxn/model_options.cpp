@@ -35,14 +35,17 @@ Result<LoadedModel> load_model(const ModelOptions& options) {
   io::survive_cut_files();
   MLXN_ASSIGN(const Device device, open_device({.threads = options.threads}));
   LoadedModel loaded;
-  MLXN_ASSIGN(loaded.model, model::Model::load(device, options.path));
+  ProgressLine progress(!options.quiet);
+  auto show = [&](const char* what) {
+    return [&progress, what](uint64_t done, uint64_t total) { progress.show(what, done, total); };
+  };
+  MLXN_ASSIGN(loaded.model,
+              model::Model::load(device, options.path, {.progress = show("weights")}));
   auto tokenizer = text::Tokenizer::create(loaded.model->metadata());
   if (!tokenizer) return std::move(tokenizer.error().add_context(options.path));
   loaded.tokenizer = std::move(*tokenizer);
   MLXN_ASSIGN(const Dtype cache, parse_dtype(options.cache));
-  ProgressLine progress(!options.quiet);
-  MLXN_TRY(loaded.model->prepare_kernels(
-      cache, [&](uint64_t done, uint64_t total) { progress.show("kernels", done, total); }));
+  MLXN_TRY(loaded.model->prepare_kernels(cache, show("kernels")));
   return loaded;
 }
 

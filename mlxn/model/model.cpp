@@ -8,7 +8,8 @@
 
 namespace mlxn::model {
 
-Result<std::shared_ptr<const Model>> Model::load(const Device& device, const std::string& path) {
+Result<std::shared_ptr<const Model>> Model::load(const Device& device, const std::string& path,
+                                                 const LoadOptions& options) {
   if (!device.options().auto_barrier && !device.options().serial_dispatch) {
     return Error(ErrorCode::kInvalidArgument,
                  "a device that leaves the order of dispatches to its caller, expected one with "
@@ -17,8 +18,8 @@ Result<std::shared_ptr<const Model>> Model::load(const Device& device, const std
   MLXN_ASSIGN(auto file, io::GgufFile::open(path));
   std::shared_ptr<Model> model(new Model(device));
   model->file_ = std::make_shared<const io::GgufFile>(std::move(file));
-  Weights weights(device, model->file_);
-  auto architecture = create_architecture(weights);
+  Weights weights(device, model->file_, {.copy = options.copy, .progress = options.progress});
+  auto architecture = create_architecture(weights, options.architectures);
   if (!architecture) return std::move(architecture.error().add_context(path));
   model->architecture_ = std::move(*architecture);
   model->mapped_ = weights.mapped_bytes();
@@ -41,6 +42,7 @@ Status Model::prepare_kernels(Dtype cache, const Progress& progress) const {
 }
 
 Status Model::check_file() const {
+  if (mapped_ == 0) return {};
   for (uint32_t part = 0; part < file_->parts(); ++part) {
     if (const auto mapping = file_->mapping(part)) MLXN_TRY(mapping->check_length());
   }

@@ -10,12 +10,22 @@
 
 namespace mlxn::model {
 
+struct LoadOptions {
+  // Weights are uploaded even where the device could use the file's own pages.
+  bool copy = false;
+  // Bytes of weights that are ready, and all there are. Only uploading takes long.
+  std::function<void(uint64_t done, uint64_t total)> progress = {};
+  ArchitectureList architectures = model::architectures();
+};
+
 // A model file on a device, ready to be evaluated. Immutable after load; may be shared.
 class Model {
  public:
   // Maps the file and finds its tensors; nothing is compiled or computed. The device must order
   // dispatches by itself (RuntimeOptions::auto_barrier or serial_dispatch), else kInvalidArgument.
-  static Result<std::shared_ptr<const Model>> load(const Device& device, const std::string& path);
+  // Weights are used where they lie, or uploaded to devices that have memory of their own.
+  static Result<std::shared_ptr<const Model>> load(const Device& device, const std::string& path,
+                                                   const LoadOptions& options = {});
 
   const Device& device() const { return device_; }
   const io::GgufFile& file() const { return *file_; }
@@ -28,7 +38,7 @@ class Model {
   // compiled later. `cache` is EvaluatorOptions::cache; progress counts kernels.
   using Progress = std::function<void(uint64_t done, uint64_t total)>;
   Status prepare_kernels(Dtype cache, const Progress& progress = {}) const;
-  // kIo when the file was cut since it was loaded: its weights are gone then.
+  // kIo when the file was cut since it was loaded: weights that are used in place are gone then.
   Status check_file() const;
 
  private:

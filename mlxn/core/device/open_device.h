@@ -9,9 +9,9 @@ namespace mlxn {
 
 // What is chosen for one device alone. Apple's Metal leaves no choice but `runtime`.
 struct OpenDeviceOptions {
-  uint32_t threads = 0;  // that compute; 0: the setting `cpu_workers`
-  std::string target;    // level kernels are compiled for; empty: the setting `cpu_target`
-  std::string executor;  // empty: the setting `executor`
+  uint32_t threads = 0;       // that compute; 0: the setting `cpu_workers`
+  std::string target = {};    // level kernels are compiled for; empty: the setting `cpu_target`
+  std::string executor = {};  // empty: the setting `executor`
   RuntimeOptions runtime = RuntimeOptions::from_settings();
 };
 
