@@ -94,7 +94,11 @@ TEST_P(WrongCallTest, IsRefused) {
   const WrongCall& wrong = *GetParam().call;
   CommandEncoder encoder(on.device);
   encoder.start_capture();
-  const Status status = wrong.call(on.device, encoder);
+  std::vector<Buffer> buffers;
+  for (const auto& [dtype, shape] : wrong.arguments) {
+    buffers.push_back(*on.device.alloc(dtype, shape));
+  }
+  const Status status = wrong.call({encoder, buffers});
   ASSERT_FALSE(status);
   EXPECT_EQ(to_string(status.error().code()), to_string(wrong.code));
   EXPECT_NE(status.error().message().find(wrong.message), std::string::npos)

@@ -5,6 +5,7 @@
 #include "mlxn/ops/activation/silu_mul_args.h"
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
+#include "mlxn/ops/op_kind.h"
 
 namespace mlxn {
 namespace {
@@ -37,7 +38,8 @@ Status silu_mul(ComputeEncoder& encoder, const SiluMulParams& params) {
                            .kind = DispatchKind::kThreads,
                            .declared = true,
                            .reads = {&gate, &up},
-                           .writes = {&output}});
+                           .writes = {&output},
+                           .op = OpKind::kSiluMul});
 }
 
 }  // namespace mlxn

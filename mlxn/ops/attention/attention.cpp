@@ -7,6 +7,7 @@
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/kv/kv_cache_check.h"
+#include "mlxn/ops/op_kind.h"
 
 namespace mlxn {
 namespace {
@@ -81,7 +82,6 @@ Status attention(ComputeEncoder& encoder, const AttentionParams& params) {
       params.scale != 0 ? params.scale : 1 / std::sqrt(static_cast<float>(cache.dim));
   const AttentionArgs args = {sizes.heads,    cache.dim,     cache.sequences, cache.heads,
                               cache.capacity, params.window, scale,           params.soft_cap};
-  encoder.set_op_kind(OpKind::kSdpa);
   return encoder.dispatch({.pipeline = pipeline,
                            .bindings = {{0, params.queries},
                                         {1, params.key_cache},
@@ -91,12 +91,13 @@ Status attention(ComputeEncoder& encoder, const AttentionParams& params) {
                                         {5, params.output},
                                         {6, as_bytes(args)}},
                            .grid = {sizes.heads, sizes.tokens, 1},
-                           .threadgroup = {32, 1, 1},
+                           .threadgroup = {kAttentionThreads, 1, 1},
                            .kind = DispatchKind::kThreadgroups,
                            .declared = true,
                            .reads = {&params.queries, &params.key_cache, &params.value_cache,
                                      &params.positions, &params.sequences},
-                           .writes = {&params.output}});
+                           .writes = {&params.output},
+                           .op = OpKind::kSdpa});
 }
 
 }  // namespace mlxn

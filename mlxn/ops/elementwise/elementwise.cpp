@@ -5,6 +5,7 @@
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/elementwise/elementwise_args.h"
+#include "mlxn/ops/op_kind.h"
 
 namespace mlxn {
 namespace {
@@ -31,7 +32,6 @@ Status run(const Op& op, ComputeEncoder& encoder, const ElementwiseParams& param
   MLXN_ASSIGN(const uint32_t count, check(op.name, params));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const ElementwiseArgs args = {count};
-  encoder.set_op_kind(op.kind);
   return encoder.dispatch({.pipeline = pipeline,
                            .bindings = {{0, a}, {1, b}, {2, output}, {3, as_bytes(args)}},
                            .grid = {count, 1, 1},
@@ -39,7 +39,8 @@ Status run(const Op& op, ComputeEncoder& encoder, const ElementwiseParams& param
                            .kind = DispatchKind::kThreads,
                            .declared = true,
                            .reads = {&a, &b},
-                           .writes = {&output}});
+                           .writes = {&output},
+                           .op = op.kind});
 }
 
 }  // namespace

@@ -1,13 +1,9 @@
 #pragma once
 
-#include <cstdint>
-
 #include "mlxn/core/encode/encoder.h"
+#include "mlxn/ops/kv/kv_write_args.h"
 
 namespace mlxn {
-
-// Positions that lie together in a cache of keys; a capacity is a multiple of it.
-inline constexpr uint32_t kKvTile = 32;
 
 // A KV cache is a pair of buffers [sequences, kv_heads, capacity, dim] of f32 or f16. Position p
 // of a sequence lies in row p % capacity: the cache holds the last `capacity` positions. Within a

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <cstdint>
-
 #include "mlxn/core/encode/encoder.h"
+#include "mlxn/ops/matmul/matmul_args.h"
 
 namespace mlxn {
 
@@ -16,8 +15,5 @@ struct MatmulParams {
 // unrounded inputs. A row has the same bits alone and among others.
 // kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
 Status matmul(ComputeEncoder& encoder, const MatmulParams& params);
-
-// Up to this many rows a product reads every weight once.
-inline constexpr uint32_t kMatvecRows = 8;
 
 }  // namespace mlxn

@@ -46,9 +46,9 @@ Result<Sizes> check(const RopeParams& params) {
   MLXN_TRY(check_apart(kOp, params.output, params.positions, "positions"));
   MLXN_TRY(check_numbers(params, shape[2]));
   const uint64_t pairs = (params.rotary_dims == 0 ? shape[2] : params.rotary_dims) / 2;
-  if (pairs > MLXN_ROPE_MOST_PAIRS) {
+  if (pairs > kRopeMostPairs) {
     return Error(ErrorCode::kOutOfRange,
-                 str(kOp, ": ", pairs, " pairs, expected at most ", MLXN_ROPE_MOST_PAIRS));
+                 str(kOp, ": ", pairs, " pairs, expected at most ", kRopeMostPairs));
   }
   if (params.frequency_factors != nullptr) {
     MLXN_TRY(

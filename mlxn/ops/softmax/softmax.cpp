@@ -3,6 +3,7 @@
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/rows.h"
 #include "mlxn/ops/common/validate.h"
+#include "mlxn/ops/op_kind.h"
 #include "mlxn/ops/softmax/softmax_args.h"
 
 namespace mlxn {
@@ -16,12 +17,12 @@ Status softmax(ComputeEncoder& encoder, const SoftmaxParams& params) {
   MLXN_TRY(check_overlap(kOp, output, input, "input"));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const SoftmaxArgs args = {rows.dim};
-  encoder.set_op_kind(OpKind::kSoftmax);
   return dispatch_rows(encoder, rows,
                        {.pipeline = pipeline,
                         .bindings = {{0, input}, {1, output}, {2, as_bytes(args)}},
                         .reads = {&input},
-                        .writes = {&output}});
+                        .writes = {&output},
+                        .op = OpKind::kSoftmax});
 }
 
 }  // namespace mlxn

@@ -8,8 +8,6 @@
 namespace mlxn::cases {
 namespace {
 
-constexpr Dtype kFloats[] = {Dtype::kF32, Dtype::kF16, Dtype::kBf16};
-
 struct Rows {
   uint64_t count, dim;
 };
@@ -69,18 +67,15 @@ std::vector<OpCases> softmax_cases() {
   out.cases.push_back(make_case(Dtype::kF32, {512, 4096}, Use::kBench));
   out.wrong_calls = {
       {"output too short",
-       [](const Device& device, ComputeEncoder& encoder) -> Status {
-         MLXN_ASSIGN(const Buffer x, device.alloc(Dtype::kF32, {2, 8}));
-         MLXN_ASSIGN(const Buffer y, device.alloc(Dtype::kF32, {8}));
-         return softmax(encoder, {x, y});
-       },
-       kShapeMismatch, "softmax: output has 8 elements, shape [8], expected 16"},
+       {{Dtype::kF32, {2, 8}}, {Dtype::kF32, {8}}},
+       [](const Call& c) { return softmax(c.encoder, {c[0], c[1]}); },
+       kShapeMismatch,
+       "softmax: output has 8 elements, shape [8], expected 16"},
       {"empty buffer",
-       [](const Device& device, ComputeEncoder& encoder) -> Status {
-         MLXN_ASSIGN(const Buffer y, device.alloc(Dtype::kF32, {8}));
-         return softmax(encoder, {Buffer(), y});
-       },
-       kDtypeMismatch, "softmax: dtype u8, expected f32, f16 or bf16"},
+       {{Dtype::kF32, {8}}},
+       [](const Call& c) { return softmax(c.encoder, {Buffer(), c[0]}); },
+       kDtypeMismatch,
+       "softmax: dtype u8, expected f32, f16 or bf16"},
   };
   return {out};
 }
