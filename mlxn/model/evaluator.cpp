@@ -5,6 +5,7 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/core/graph/graph.h"
+#include "mlxn/ops/fusion_rules.h"
 #include "mlxn/ops/matmul/matmul.h"
 
 namespace mlxn::model {
@@ -257,17 +258,18 @@ Status Evaluator::submit(EncoderSession& session, const Pass& pass, size_t slot,
     return {};
   }
   const bool many = pass.tokens.size() > kMatvecRows;
-  MLXN_ASSIGN(const Plans parts, plans(pass, slot, many && cancelled ? model_->shape().layers : 1));
-  for (size_t i = 0; i < parts.size(); ++i) {
+  MLXN_ASSIGN(const Plans ready, plans(pass, slot, many && cancelled ? model_->shape().layers : 1));
+  for (const auto& [rule, count] : ready.fusions.rules) stats_.fusions[rule] += count;
+  for (size_t i = 0; i < ready.parts.size(); ++i) {
     if (i > 0) {
       MLXN_TRY(next_stage(session));
       session.begin_stage(label);
       if (cancelled())
         return Error(ErrorCode::kCancelled, str("in a pass over ", pass.tokens.size(), " tokens"));
     }
-    MLXN_TRY(session.encoder().replay(parts[i]));
-    stats_.dispatches += parts[i]->dispatch_count();
-    stats_.barriers += parts[i]->barrier_count();
+    MLXN_TRY(session.encoder().replay(ready.parts[i]));
+    stats_.dispatches += ready.parts[i]->dispatch_count();
+    stats_.barriers += ready.parts[i]->barrier_count();
   }
   return {};
 }
@@ -300,16 +302,17 @@ Result<Evaluator::Plans> Evaluator::plans(const Pass& pass, size_t slot, size_t 
   recorder.start_capture();
   MLXN_TRY(encode(recorder, pass, slot));
   Graph graph(*recorder.take_capture());
+  Plans made;
+  MLXN_ASSIGN(made.fusions, graph.fuse(fusion_rules(), device));
   graph.reorder();
   std::vector<CapturedNode> nodes = std::move(graph).into_nodes();
   parts = std::min(parts, nodes.size());
-  Plans made;
   for (size_t i = 0; i < parts; ++i) {
     const auto at = [&](size_t part) {
       return std::make_move_iterator(nodes.begin() + ptrdiff_t(part * nodes.size() / parts));
     };
     MLXN_ASSIGN(auto plan, ReplayPlan::create(device, {at(i), at(i + 1)}));
-    made.push_back(std::move(plan));
+    made.parts.push_back(std::move(plan));
   }
   if (pass.tokens.size() <= kMatvecRows) plans_.emplace(key, made);
   return made;

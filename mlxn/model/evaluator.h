@@ -6,11 +6,12 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "mlxn/core/encode/session.h"
+#include "mlxn/core/graph/fusion.h"
 #include "mlxn/core/graph/replay.h"
 #include "mlxn/core/memory/pool.h"
 #include "mlxn/model/model.h"
@@ -39,6 +40,7 @@ struct SequenceToken {
 struct EvaluatorStats {
   uint64_t passes = 0;
   uint64_t dispatches = 0, barriers = 0;
+  std::map<std::string_view, uint64_t> fusions = {};  // by rule
 };
 
 // What a caller hears of a long append. Both may be empty.
@@ -97,7 +99,11 @@ class Evaluator {
   struct Inputs {
     Buffer tokens, positions, sequences, outputs;
   };
-  using Plans = std::vector<std::shared_ptr<ReplayPlan>>;  // of a pass, one after the other
+  // A pass, ready to be replayed one part after the other.
+  struct Plans {
+    std::vector<std::shared_ptr<ReplayPlan>> parts;
+    FusionStats fusions;
+  };
 
   Evaluator(std::shared_ptr<const Model> model, const EvaluatorOptions& options,
             std::unique_ptr<State> state);
