@@ -47,6 +47,37 @@ function(mlxn_folder_library target)
   mlxn_target(${target})
 endfunction()
 
+# mlxn_entry_table(target FOLDER folder HEADER header NAMESPACE namespace TYPE type PREFIX prefix FUNCTION function):
+# adds a function to the target that gives the entries `<prefix>_<stem>`, one defined by each file of the folder.
+function(mlxn_entry_table target)
+  cmake_parse_arguments(PARSE_ARGV 1 given "" "FOLDER;HEADER;NAMESPACE;TYPE;PREFIX;FUNCTION" "")
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${given_FOLDER}/*.cpp)
+  list(SORT files)
+  set(declarations "")
+  set(entries "")
+  foreach(file IN LISTS files)
+    get_filename_component(stem ${file} NAME_WE)
+    string(APPEND declarations "extern const ${given_TYPE} ${given_PREFIX}_${stem};\n")
+    string(APPEND entries "    &${given_PREFIX}_${stem},\n")
+  endforeach()
+  set(table ${CMAKE_CURRENT_BINARY_DIR}/${given_PREFIX}_table.cpp)
+  file(CONFIGURE OUTPUT ${table} CONTENT
+"#include \"${given_HEADER}\"
+
+namespace ${given_NAMESPACE} {
+
+${declarations}
+std::span<const ${given_TYPE}* const> ${given_FUNCTION}() {
+  static const ${given_TYPE}* const entries[] = {
+${entries}  };
+  return entries;
+}
+
+}  // namespace ${given_NAMESPACE}
+" @ONLY)
+  target_sources(${target} PRIVATE ${table})
+endfunction()
+
 # Tests run once: what counts is how soon they start.
 function(mlxn_test_flags target)
   target_compile_options(${target} PRIVATE -O0 $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)

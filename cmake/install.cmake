@@ -1,5 +1,5 @@
 # `cmake --install`: libraries, headers, find_package(mlxn) with mlxn::metal (Metal's interface),
-# mlxn::core and mlxn::ops (the engine), and mlxn-metal.pc.
+# mlxn::core, mlxn::ops and mlxn::model (the engine), and mlxn-metal.pc.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mlxn)
@@ -7,19 +7,22 @@ set_target_properties(mlxn_metal PROPERTIES EXPORT_NAME metal VERSION ${PROJECT_
                                             SOVERSION ${PROJECT_VERSION_MAJOR})
 set_target_properties(mlxn_base PROPERTIES EXPORT_NAME base VERSION ${PROJECT_VERSION}
                                            SOVERSION ${PROJECT_VERSION_MAJOR})
-set_target_properties(mlxn_core PROPERTIES EXPORT_NAME core)
-set_target_properties(mlxn_ops PROPERTIES EXPORT_NAME ops)
+set(engine core ops quant io text model)
+foreach(name IN LISTS engine)
+  set_target_properties(mlxn_${name} PROPERTIES EXPORT_NAME ${name})
+  add_library(mlxn::${name} ALIAS mlxn_${name})
+endforeach()
+list(TRANSFORM engine PREPEND mlxn_ OUTPUT_VARIABLE engine_targets)
 set_target_properties(mlxn_metal mlxn_msl PROPERTIES INSTALL_RPATH "$ORIGIN")
 add_library(mlxn::metal ALIAS mlxn_metal)
-add_library(mlxn::core ALIAS mlxn_core)
-add_library(mlxn::ops ALIAS mlxn_ops)
 
-install(TARGETS mlxn_base mlxn_metal mlxn_core mlxn_ops EXPORT mlxn_targets
+install(TARGETS mlxn_base mlxn_metal ${engine_targets} EXPORT mlxn_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT metal NAMELINK_COMPONENT metal
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT metal)
 install(TARGETS mlxn_msl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT metal)
 # What is only for the library itself stays at home.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/mlxn/base ${PROJECT_SOURCE_DIR}/mlxn/core ${PROJECT_SOURCE_DIR}/mlxn/ops
+list(TRANSFORM engine PREPEND ${PROJECT_SOURCE_DIR}/mlxn/ OUTPUT_VARIABLE engine_folders)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/mlxn/base ${engine_folders}
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mlxn COMPONENT metal
         FILES_MATCHING PATTERN "*.h" PATTERN "ops/common" EXCLUDE PATTERN "internal" EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/metal/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

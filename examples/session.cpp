@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "mlxn/ops/builtin_kernels.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 #include "mlxn/ops/elementwise/elementwise.h"
 
 using namespace mlxn;
@@ -24,10 +24,8 @@ Status run() {
   options.profile_command_buffers = true;
   MLXN_ASSIGN(Device device, Device::create(options));
 
-  KernelRegistry registry;
-  add_builtin_kernels(registry);
-  registry.register_source("scale_and_shift", kSource);
-  MLXN_ASSIGN(Pipeline pipeline, registry.get_pipeline("scale_and_shift", device));
+  device.kernels().register_source("scale_and_shift", kSource);
+  MLXN_ASSIGN(Pipeline pipeline, device.kernels().get_pipeline("scale_and_shift", device));
 
   MLXN_ASSIGN(Buffer a, device.alloc(Dtype::kF32, {kCount}));  // zero-filled, seen by the host
   MLXN_ASSIGN(Buffer b, device.alloc(Dtype::kF32, {kCount}));
@@ -45,7 +43,7 @@ Status run() {
   MLXN_TRY(session.fence_stage("scale"));  // submits; the next stage waits for it on the GPU
   MLXN_TRY(session.reset_for_next_stage());
   session.begin_stage("add");
-  MLXN_TRY(elementwise_add(session.encoder(), registry, a, b, sums));
+  MLXN_TRY(elementwise_add(session.encoder(), {a, b, sums}));
   MLXN_TRY(session.commit_and_wait());
 
   MLXN_ASSIGN(auto results, sums.as_slice<float>());

@@ -20,12 +20,27 @@ RULES = [
     (r"std::(format|expected)\b", ("mlxn/", "metal/", "apps/", "bench/", "tests/"), (),
      "not in the standard library of GCC 12"),
 ]
+
+def op_names():
+    """Names of ops as words: every op has its arguments in a file of its own."""
+    stems = {path.name.removesuffix("_args.h") for path in (ROOT / "mlxn/ops").glob("*/*_args.h")}
+    names = "|".join(sorted(stem.replace("_", "_?") for stem in stems))
+    return rf"(?i)(?<![a-z])k?({names}|elem(wise)?_?(add|mul)|sdpa)(?![a-z])"
+
+
+# (pattern, where it is forbidden, message): in comments and strings as well
+TEXT_RULES = [(op_names(), ("mlxn/core/",), "the core knows no op by name")]
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"', re.S)
 
 
 def blank(match):
     """Keeps line breaks, so that line numbers stay right."""
     return re.sub(r"[^\n]", " ", match[0])
+
+
+def findings(name, pattern, text, message):
+    for match in re.finditer(pattern, text):
+        yield f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}: {message}"
 
 
 def problems_of(name):
@@ -40,8 +55,10 @@ def problems_of(name):
     for pattern, folders, exceptions, message in RULES:
         if not name.startswith(folders) or name.startswith(exceptions):
             continue
-        for match in re.finditer(pattern, code):
-            yield f"{name}:{code.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}: {message}"
+        yield from findings(name, pattern, code, message)
+    for pattern, folders, message in TEXT_RULES:
+        if name.startswith(folders):
+            yield from findings(name, pattern, text, message)
 
 
 def main():

@@ -119,12 +119,14 @@ class Bench {
     for (uint64_t i = 0; i < options_.repetitions; ++i) {
       const model::EvaluatorStats before = evaluator.stats();
       MLXN_ASSIGN(const uint64_t ns, repeat(evaluator, test, first));
-      measured.stats = {evaluator.stats().passes - before.passes,
-                        evaluator.stats().dispatches - before.dispatches,
-                        evaluator.stats().barriers - before.barriers};
+      measured.stats = evaluator.stats();
+      measured.stats.passes -= before.passes;
+      measured.stats.dispatches -= before.dispatches;
+      measured.stats.barriers -= before.barriers;
+      for (const auto& [rule, count] : before.fusions) measured.stats.fusions[rule] -= count;
       measured.ns.push_back(ns);
     }
-    measured.cache_bytes = evaluator.cache_bytes();
+    measured.cache_bytes = evaluator.state_bytes();
     measured.scratch_bytes = evaluator.scratch_bytes();
     return measured;
   }
@@ -272,6 +274,9 @@ void print_stats(const Measured& measured) {
                static_cast<double>(stats.barriers) / passes,
                static_cast<double>(measured.cache_bytes) / (1 << 20),
                static_cast<double>(measured.scratch_bytes) / (1 << 20));
+  for (const auto& [rule, count] : stats.fusions)
+    std::fprintf(stderr, "  fused by %.*s: %.1f\n", static_cast<int>(rule.size()), rule.data(),
+                 static_cast<double>(count) / passes);
 }
 
 Status run_bench(const Options& options) {
@@ -331,7 +336,7 @@ void add_bench(CLI::App& app, Run& run) {
   command->add_option("-o,--output", options->format, "md (default), csv, json or jsonl")
       ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}));
   command->add_flag("-v,--verbose", options->verbose,
-                    "command buffers, dispatches, barriers and memory");
+                    "command buffers, dispatches, barriers, fusions and memory");
   command->footer("Exit status: 0 done, 1 something failed.");
   command->callback([&run, options] {
     run = [options] {

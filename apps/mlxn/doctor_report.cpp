@@ -30,10 +30,8 @@ std::vector<SettingRow> read_settings() {
 Status run_self_test(const Device& device, SelfTest& test) {
   constexpr uint64_t kCount = 1000;
   test.kernel = "elementwise_add_f32";
-  KernelRegistry registry;
-  add_builtin_kernels(registry);
   auto start = Clock::now();
-  MLXN_TRY(registry.prewarm(device, {{test.kernel}}));
+  MLXN_TRY(builtin_pipeline(device, test.kernel));
   test.compile_ms = milliseconds_since(start);
 
   MLXN_ASSIGN(Buffer a, device.alloc(Dtype::kF32, {kCount}));
@@ -42,7 +40,7 @@ Status run_self_test(const Device& device, SelfTest& test) {
   for (uint64_t i = 0; i < kCount; ++i) values[i] = static_cast<float>(i);
   start = Clock::now();
   MLXN_ASSIGN(CommandEncoder encoder, device.command_encoder());
-  MLXN_TRY(elementwise_add(encoder, registry, a, a, b));
+  MLXN_TRY(elementwise_add(encoder, {a, a, b}));
   MLXN_TRY(encoder.commit_and_wait());
   test.run_ms = milliseconds_since(start);
 

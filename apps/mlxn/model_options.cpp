@@ -3,12 +3,11 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <set>
 
 #include "apps/mlxn/commands.h"
 #include "mlxn/base/printable.h"
-#include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
+#include "mlxn/core/device/open_device.h"
 #include "mlxn/io/cut_file_guard.h"
 
 namespace mlxn::cli {
@@ -32,51 +31,21 @@ void add_evaluator_options(CLI::App& command, ModelOptions& options,
       ->check(CLI::IsMember({"f16", "f32"}));
 }
 
-Result<Device> open_device(const ModelOptions& options) {
-  if (options.threads != 0)
-    MLXN_TRY(set_setting(Setting::kCpuWorkers, std::to_string(options.threads)));
-  RuntimeOptions runtime = RuntimeOptions::from_settings();
-  if (!runtime.serial_dispatch) runtime.auto_barrier = true;
-  return Device::create(runtime);
-}
-
-KernelName split_kernel_name(const std::string& kernel) {
-  for (const DtypeInfo& dtype : dtypes()) {
-    const std::string suffix = str("_", dtype.name);
-    if (kernel.ends_with(suffix))
-      return {kernel.substr(0, kernel.size() - suffix.size()), std::string(dtype.name)};
-  }
-  return {kernel, ""};
-}
-
-namespace {
-
-Status prepare_kernels(const model::Model& model, const ModelOptions& options) {
-  std::set<std::string, std::less<>> types = {"f32", options.cache};
-  for (const io::TensorInfo& tensor : model.file().tensors())
-    if (tensor.dtype) types.emplace(to_string(*tensor.dtype));
-  MLXN_ASSIGN(const std::vector<std::string> names, model.kernels().kernel_names(model.device()));
-  std::vector<PipelineRequest> requests;
-  for (const std::string& name : names)
-    if (types.contains(split_kernel_name(name).type)) requests.push_back({name});
-  ProgressLine progress(!options.quiet);
-  return model.kernels().prewarm(model.device(), requests, 0,
-                                 [&](size_t done, size_t total, const std::string&) {
-                                   progress.show("kernels", done, total);
-                                 });
-}
-
-}  // namespace
-
 Result<LoadedModel> load_model(const ModelOptions& options) {
   io::survive_cut_files();
-  MLXN_ASSIGN(const Device device, open_device(options));
+  MLXN_ASSIGN(const Device device, open_device({.threads = options.threads}));
   LoadedModel loaded;
-  MLXN_ASSIGN(loaded.model, model::Model::load(device, options.path));
+  ProgressLine progress(!options.quiet);
+  auto show = [&](const char* what) {
+    return [&progress, what](uint64_t done, uint64_t total) { progress.show(what, done, total); };
+  };
+  MLXN_ASSIGN(loaded.model,
+              model::Model::load(device, options.path, {.progress = show("weights")}));
   auto tokenizer = text::Tokenizer::create(loaded.model->metadata());
   if (!tokenizer) return std::move(tokenizer.error().add_context(options.path));
   loaded.tokenizer = std::move(*tokenizer);
-  MLXN_TRY(prepare_kernels(*loaded.model, options));
+  MLXN_ASSIGN(const Dtype cache, parse_dtype(options.cache));
+  MLXN_TRY(loaded.model->prepare_kernels(cache, show("kernels")));
   return loaded;
 }
 

@@ -14,7 +14,7 @@ namespace mlxn::cli {
 
 struct ModelOptions {
   std::string path;
-  uint64_t threads = 0;  // 0: a thread for each core
+  uint32_t threads = 0;  // 0: a thread for each core
   uint64_t context = 0;
   uint32_t chunk = 512;
   std::string cache = "f16";
@@ -27,22 +27,14 @@ void add_thread_option(CLI::App& command, ModelOptions& options);  // -t
 void add_evaluator_options(CLI::App& command, ModelOptions& options,
                            std::string_view default_context);
 
-// A device for models, with so many threads. Barriers are derived.
-Result<Device> open_device(const ModelOptions& options);
-
 struct LoadedModel {
   std::shared_ptr<const model::Model> model;
-  std::unique_ptr<text::Tokenizer> tokenizer;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
 };
-// Also gets the kernels ready that the model's types need: where they must be compiled, that is
-// what takes long, and it shows progress.
+// Also gets the kernels ready: where they must be compiled, that is what takes long, and it shows
+// progress.
 Result<LoadedModel> load_model(const ModelOptions& options);
 
-// An entry point's name without the type at its end, and that type: "rms_norm", "f32".
-struct KernelName {
-  std::string stem, type;
-};
-KernelName split_kernel_name(const std::string& kernel);
 Result<model::EvaluatorOptions> evaluator_options(const ModelOptions& options);
 
 // Prints "mlxn: command: error" and gives the exit status of a failure.

@@ -7,7 +7,9 @@
 #include "apps/mlxn/commands.h"
 #include "apps/mlxn/model_options.h"
 #include "mlxn/base/strings.h"
+#include "mlxn/core/device/open_device.h"
 #include "mlxn/ops/builtin_kernels.h"
+#include "mlxn/ops/kernel_name.h"
 
 namespace mlxn::cli {
 namespace {
@@ -29,9 +31,8 @@ struct Table {
 
 // Asks the registry that ops dispatch from.
 Result<Table> ask(const Options& options) {
-  MLXN_ASSIGN(const Device device, open_device(options.model));
-  KernelRegistry registry;
-  add_builtin_kernels(registry);
+  MLXN_ASSIGN(const Device device, open_device({.threads = options.model.threads}));
+  KernelRegistry& registry = builtin_registry(device);
   MLXN_ASSIGN(const std::vector<std::string> names, registry.kernel_names(device));
   Table table;
   table.device = device.name();

@@ -7,15 +7,13 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 
 #include "apps/mlxn/commands.h"
 #include "apps/mlxn/model_options.h"
 #include "mlxn/base/printable.h"
 #include "mlxn/base/strings.h"
-#include "mlxn/model/generator.h"
-#include "mlxn/text/chat/chat_prompt.h"
+#include "mlxn/model/chat.h"
 
 namespace mlxn::cli {
 namespace {
@@ -93,122 +91,55 @@ class LineReader {
   std::string buffer_;
 };
 
-class Chat {
- public:
-  static Result<Chat> create(const Options& options) {
-    Chat chat(options);
-    MLXN_ASSIGN(chat.loaded_, load_model(options.model));
-    MLXN_ASSIGN(model::EvaluatorOptions settings, evaluator_options(options.model));
-    if (settings.context == 0)
-      settings.context = std::min<uint64_t>(chat.loaded_.model->shape().context, kUsualContext);
-    MLXN_ASSIGN(model::Evaluator evaluator, model::Evaluator::create(chat.loaded_.model, settings));
-    chat.evaluator_ = std::make_unique<model::Evaluator>(std::move(evaluator));
-    if (!options.raw) MLXN_TRY(chat.load_template());
-    if (!options.system.empty()) chat.messages_.push_back({"system", options.system});
-    return chat;
-  }
+Result<model::Chat> open_chat(const Options& options) {
+  MLXN_ASSIGN(LoadedModel loaded, load_model(options.model));
+  MLXN_ASSIGN(const model::EvaluatorOptions evaluator, evaluator_options(options.model));
+  return model::Chat::create(
+      std::move(loaded.model), std::move(loaded.tokenizer),
+      {.evaluator = evaluator, .system = options.system, .raw = options.raw});
+}
 
-  // Answers one message; message and answer become part of the chat. When it fails, the chat is as
-  // it was before.
-  Result<model::StopReason> answer(const std::string& message) {
-    const std::vector<text::ChatMessage> messages = messages_;
-    const std::string raw = raw_;
-    auto reason = try_to_answer(message);
-    if (!reason) {
-      messages_ = messages;
-      raw_ = raw;
-    }
-    return reason;
-  }
+void print_stats(const model::Generated& result) {
+  auto rate = [](uint64_t tokens, uint64_t ns) {
+    return ns ? static_cast<double>(tokens) * 1e9 / static_cast<double>(ns) : 0.0;
+  };
+  const uint64_t read = result.prompt_tokens - result.reused_tokens;
+  std::fprintf(stderr,
+               "[prompt %llu tokens (%llu reused), %.1f t/s; answer %zu tokens, %.1f t/s; %s]\n",
+               static_cast<unsigned long long>(result.prompt_tokens),
+               static_cast<unsigned long long>(result.reused_tokens), rate(read, result.prompt_ns),
+               result.tokens.size(), rate(result.answer_passes, result.answer_ns),
+               std::string(to_string(result.reason)).c_str());
+}
 
- private:
-  static constexpr uint64_t kUsualContext = 8192;
+// Answers one message on the terminal.
+Result<model::StopReason> answer(model::Chat& chat, const Options& options,
+                                 const std::string& message) {
+  ProgressLine progress(!options.model.quiet);
+  const bool to_terminal = ::isatty(STDOUT_FILENO);
+  const model::GenerateEvents events = {
+      .text =
+          [&](std::string_view part) {
+            progress.clear();
+            const std::string shown = to_terminal ? printable(part) : std::string(part);
+            std::fwrite(shown.data(), 1, shown.size(), stdout);
+            std::fflush(stdout);
+          },
+      .prompt = [&](uint64_t done, uint64_t total) { progress.show("prompt", done, total); },
+      .cancelled = [] { return Interrupts::pending(); }};
+  MLXN_ASSIGN(const model::Generated result, chat.answer(message, options.generate, events));
+  std::printf("\n");
+  std::fflush(stdout);
+  Interrupts::forget();  // it has ended this answer
+  if (options.show_stats) print_stats(result);
+  return result.reason;
+}
 
-  explicit Chat(const Options& options) : options_(&options) {}
-
-  Result<model::StopReason> try_to_answer(const std::string& message) {
-    MLXN_ASSIGN(const std::vector<int32_t> prompt, prompt_of(message));
-    ProgressLine progress(!options_->model.quiet);
-    const bool to_terminal = ::isatty(STDOUT_FILENO);
-    const model::GenerateEvents events = {
-        .text =
-            [&](std::string_view part) {
-              progress.clear();
-              const std::string shown = to_terminal ? printable(part) : std::string(part);
-              std::fwrite(shown.data(), 1, shown.size(), stdout);
-              std::fflush(stdout);
-            },
-        .prompt = [&](uint64_t done, uint64_t total) { progress.show("prompt", done, total); },
-        .cancelled = [] { return Interrupts::pending(); }};
-    MLXN_ASSIGN(const model::Generated result, model::generate(*evaluator_, *loaded_.tokenizer, 0,
-                                                               prompt, options_->generate, events));
-    std::printf("\n");
-    std::fflush(stdout);
-    Interrupts::forget();  // it has ended this answer
-    if (template_)
-      messages_.push_back({"assistant", result.text});
-    else
-      raw_ += result.text;
-    if (options_->show_stats) print_stats(result);
-    return result.reason;
-  }
-
-  Status load_template() {
-    const io::Metadata& metadata = loaded_.model->metadata();
-    if (!metadata.has("tokenizer.chat_template")) {
-      return Error(ErrorCode::kUnsupported,
-                   "the model has no chat template; --raw continues a text without one");
-    }
-    MLXN_ASSIGN(const std::string source, metadata.text("tokenizer.chat_template"));
-    MLXN_ASSIGN(text::ChatTemplate parsed, text::ChatTemplate::parse(source));
-    template_ = std::make_unique<text::ChatTemplate>(std::move(parsed));
-    return {};
-  }
-
-  Result<std::vector<int32_t>> prompt_of(const std::string& message) {
-    const text::Tokenizer& tokenizer = *loaded_.tokenizer;
-    if (!template_) {
-      raw_ += message;
-      return tokenizer.encode(raw_);
-    }
-    messages_.push_back({"user", message});
-    auto piece = [&](const std::optional<int32_t>& id) {
-      return id ? std::string(tokenizer.piece(*id)) : std::string();
-    };
-    const text::ChatInput input = {.messages = messages_,
-                                   .add_generation_prompt = true,
-                                   .bos_token = piece(tokenizer.special().bos),
-                                   .eos_token = piece(tokenizer.special().eos),
-                                   .now = std::time(nullptr)};
-    return text::encode_chat(tokenizer, *template_, input);
-  }
-
-  static void print_stats(const model::Generated& result) {
-    auto rate = [](uint64_t tokens, uint64_t ns) {
-      return ns ? static_cast<double>(tokens) * 1e9 / static_cast<double>(ns) : 0.0;
-    };
-    const uint64_t read = result.prompt_tokens - result.reused_tokens;
-    std::fprintf(
-        stderr, "[prompt %llu tokens (%llu reused), %.1f t/s; answer %zu tokens, %.1f t/s; %s]\n",
-        static_cast<unsigned long long>(result.prompt_tokens),
-        static_cast<unsigned long long>(result.reused_tokens), rate(read, result.prompt_ns),
-        result.tokens.size(), rate(result.answer_passes, result.answer_ns),
-        std::string(to_string(result.reason)).c_str());
-  }
-
-  const Options* options_;
-  LoadedModel loaded_;
-  std::unique_ptr<model::Evaluator> evaluator_;
-  std::unique_ptr<text::ChatTemplate> template_;
-  std::vector<text::ChatMessage> messages_;
-  std::string raw_;  // all of the text, where there is no template
-};
-
-Status converse(Chat& chat) {
+Status converse(model::Chat& chat, const Options& options) {
   std::fprintf(stderr, "An empty line or Ctrl-D ends the chat; Ctrl-C ends an answer.\n> ");
   LineReader reader;
   for (std::string line; reader.next(line); std::fprintf(stderr, "> ")) {
-    auto reason = chat.answer(line);
+    auto reason = answer(chat, options, line);
     if (reason) continue;
     // A turn that does not fit is refused; a shorter one may.
     if (reason.error().code() != ErrorCode::kOutOfRange) return std::move(reason).error();
@@ -221,14 +152,14 @@ Status converse(Chat& chat) {
 // The exit status.
 Result<int> run_model(const Options& options) {
   MLXN_TRY(text::Sampler::create(options.generate.sampler));  // before the model is loaded
-  MLXN_ASSIGN(Chat chat, Chat::create(options));
+  MLXN_ASSIGN(model::Chat chat, open_chat(options));
   const Interrupts interrupts;
   model::StopReason reason = model::StopReason::kEndToken;
   if (options.has_prompt) {
-    MLXN_ASSIGN(reason, chat.answer(options.prompt));
+    MLXN_ASSIGN(reason, answer(chat, options, options.prompt));
   }
   if (options.interactive || !options.has_prompt) {
-    MLXN_TRY(converse(chat));
+    MLXN_TRY(converse(chat, options));
     return kGood;
   }
   return reason == model::StopReason::kCancelled ? kInterrupted : kGood;

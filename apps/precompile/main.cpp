@@ -9,17 +9,17 @@
 #include <mlxn/metal_extensions.hpp>
 #include <string>
 
-#include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/ops/builtin_kernels.h"
 
 namespace mlxn {
 namespace {
 
-Result<NS::SharedPtr<MTL::Device>> open_device() {
+Result<NS::SharedPtr<MTL::Device>> open_device(const std::string& level) {
   NS::Error* error = nullptr;
   metal::DeviceOptions options;
   options.executor = "cpu";
+  options.cpu_target = level;
   options.cache = false;
   options.foreign_target = true;
   auto device = NS::TransferPtr(metal::create_device(options, &error));
@@ -30,8 +30,7 @@ Result<NS::SharedPtr<MTL::Device>> open_device() {
 // The same way as an op asks for its kernel, so that the same keys are found again.
 Status compile_all(MTL::Device* metal_device) {
   MLXN_ASSIGN(const Device device, Device::wrap(metal_device));
-  KernelRegistry registry;
-  add_builtin_kernels(registry);
+  KernelRegistry& registry = builtin_registry(device);
   MLXN_ASSIGN(const std::vector<std::string> names, registry.kernel_names(device));
   std::vector<PipelineRequest> requests;
   for (const std::string& name : names) requests.push_back({name});
@@ -39,8 +38,7 @@ Status compile_all(MTL::Device* metal_device) {
 }
 
 Status precompile(const std::string& level, const std::string& path) {
-  MLXN_TRY(set_setting(Setting::kCpuTarget, level));
-  MLXN_ASSIGN(const NS::SharedPtr<MTL::Device> device, open_device());
+  MLXN_ASSIGN(const NS::SharedPtr<MTL::Device> device, open_device(level));
   MLXN_TRY(compile_all(device.get()));
   const NS::Data* archive = metal::serialize_kernels(device.get());
   std::ofstream out(path, std::ios::binary);

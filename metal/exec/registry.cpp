@@ -14,6 +14,7 @@ cpu::MemoryGuard guard_of(uint32_t level) {
 Result<std::unique_ptr<Executor>> create_cpu(const ExecutorOptions& options) {
   cpu::CpuOptions cpu_options = cpu::options_from_settings();
   if (options.worker_count != 0) cpu_options.workers = options.worker_count;
+  if (!options.cpu_target.empty()) cpu_options.target.cpu = options.cpu_target;
   cpu_options.dispatch_sampling = options.dispatch_sampling;
   if (options.schedule_seed != 0) cpu_options.schedule_seed = options.schedule_seed;
   if (options.watchdog_ms != 0) cpu_options.watchdog_ms = options.watchdog_ms;

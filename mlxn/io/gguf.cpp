@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/io/gguf_parse.h"
+#include "mlxn/io/internal/gguf_parse.h"
 
 namespace mlxn::io {
 namespace {
@@ -54,8 +54,8 @@ Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes, const GgufLim
   GgufFile file;
   file.version_ = contents.version;
   file.metadata_ = std::move(contents.metadata);
-  file.table_.add_part(nullptr, bytes, std::move(contents.tensors));
-  MLXN_TRY(file.table_.build_index());
+  file.add_part(nullptr, bytes, std::move(contents.tensors));
+  MLXN_TRY(file.build_index());
   return file;
 }
 
@@ -64,12 +64,12 @@ Result<GgufFile> GgufFile::open(const std::string& path, const GgufLimits& limit
   GgufFile file;
   file.version_ = part.contents.version;
   file.metadata_ = std::move(part.contents.metadata);
-  file.table_.add_part(std::move(part.file), {}, std::move(part.contents.tensors));
+  file.add_part(std::move(part.file), {}, std::move(part.contents.tensors));
   auto count = file.metadata_.unsigned_integer("split.count", 1);
   if (!count) return std::move(count.error().add_context(path));
   Status status;
   if (*count > 1) status = file.open_other_parts(path, *count, limits);
-  if (status) status = file.table_.build_index();
+  if (status) status = file.build_index();
   if (!status) return std::move(status.error().add_context(path));
   return file;
 }
@@ -93,7 +93,7 @@ Status GgufFile::open_other_parts(const std::string& path, uint64_t count,
       return std::move(fits.error().add_context(part.file->path()));
     if (part.contents.tensors.size() > limits.tensors - tensors().size())
       return corrupt(str("more than ", limits.tensors, " tensors in all parts"));
-    table_.add_part(std::move(part.file), {}, std::move(part.contents.tensors));
+    add_part(std::move(part.file), {}, std::move(part.contents.tensors));
   }
   MLXN_ASSIGN(const uint64_t expected,
               metadata_.unsigned_integer("split.tensors.count", tensors().size()));

@@ -32,7 +32,7 @@ struct GgufLimits {
 //
 // Errors: kIo (the file cannot be read or became shorter), kCorruptData (the bytes are not a valid
 // file, or ask for more than the limits), kUnsupported (version 1, newer than 3, big-endian).
-class GgufFile {
+class GgufFile : public TensorTable {
  public:
   GgufFile(GgufFile&&) = default;
   GgufFile& operator=(GgufFile&&) = default;
@@ -45,19 +45,6 @@ class GgufFile {
 
   const Metadata& metadata() const { return metadata_; }
   uint32_t version() const { return version_; }
-  std::span<const TensorInfo> tensors() const { return table_.tensors(); }  // as in the files
-  // Null: no such tensor.
-  const TensorInfo* find(std::string_view name) const { return table_.find(name); }
-
-  // The bytes of a tensor of this file, without a copy; they live as long as this object and
-  // mapping(tensor.part). kUnsupported when the type is unknown.
-  Result<std::span<const std::byte>> data(const TensorInfo& tensor) const {
-    return table_.data(tensor);
-  }
-
-  uint32_t parts() const { return table_.parts(); }
-  // The map of a part, to keep it alive or to read it as a whole; null after parse().
-  std::shared_ptr<const MappedFile> mapping(uint32_t part) const { return table_.mapping(part); }
 
  private:
   GgufFile() = default;
@@ -65,7 +52,6 @@ class GgufFile {
 
   uint32_t version_ = 0;
   Metadata metadata_;
-  TensorTable table_;
 };
 
 }  // namespace mlxn::io

@@ -1,4 +1,4 @@
-#include "mlxn/io/gguf_parse.h"
+#include "mlxn/io/internal/gguf_parse.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,8 +7,8 @@
 
 #include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
-#include "mlxn/io/byte_reader.h"
 #include "mlxn/io/ggml_types.h"
+#include "mlxn/io/internal/byte_reader.h"
 
 namespace mlxn::io {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
-#include "mlxn/io/byte_writer.h"
 #include "mlxn/io/ggml_types.h"
 #include "mlxn/io/gguf.h"
-#include "mlxn/io/gguf_parse.h"
+#include "mlxn/io/internal/byte_writer.h"
+#include "mlxn/io/internal/gguf_parse.h"
 #include "mlxn/io/output_file.h"
 
 namespace mlxn::io {

@@ -1,4 +1,4 @@
-#include "mlxn/io/json_document.h"
+#include "mlxn/io/internal/json_document.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

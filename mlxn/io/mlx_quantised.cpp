@@ -7,7 +7,7 @@
 
 #include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
-#include "mlxn/io/json_document.h"
+#include "mlxn/io/internal/json_document.h"
 #include "mlxn/quant/reference.h"
 
 namespace mlxn::io {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/io/json_document.h"
-#include "mlxn/io/safetensors_parse.h"
+#include "mlxn/io/internal/json_document.h"
+#include "mlxn/io/internal/safetensors_parse.h"
 
 namespace mlxn::io {
 namespace {
@@ -85,8 +85,8 @@ Result<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> bytes,
   MLXN_ASSIGN(SafetensorsContents contents, parse_safetensors(bytes, limits));
   SafetensorsFile file;
   file.metadata_ = std::move(contents.metadata);
-  file.table_.add_part(nullptr, bytes, std::move(contents.tensors));
-  MLXN_TRY(file.table_.build_index());
+  file.add_part(nullptr, bytes, std::move(contents.tensors));
+  MLXN_TRY(file.build_index());
   return file;
 }
 
@@ -95,8 +95,8 @@ Result<SafetensorsFile> SafetensorsFile::open_one(const std::string& path,
   MLXN_ASSIGN(OpenedFile opened, open_file(path, limits));
   SafetensorsFile file;
   file.metadata_ = std::move(opened.contents.metadata);
-  file.table_.add_part(std::move(opened.file), {}, std::move(opened.contents.tensors));
-  MLXN_TRY(file.table_.build_index());
+  file.add_part(std::move(opened.file), {}, std::move(opened.contents.tensors));
+  MLXN_TRY(file.build_index());
   return file;
 }
 
@@ -111,9 +111,9 @@ Result<SafetensorsFile> SafetensorsFile::open_index(const std::string& path,
     if (auto kept = keep_named(one.contents.tensors, tensors); !kept)
       return std::move(kept.error().add_context(one.file->path()));
     if (all.parts() == 0) all.metadata_ = std::move(one.contents.metadata);
-    all.table_.add_part(std::move(one.file), {}, std::move(one.contents.tensors));
+    all.add_part(std::move(one.file), {}, std::move(one.contents.tensors));
   }
-  MLXN_TRY(all.table_.build_index());
+  MLXN_TRY(all.build_index());
   return all;
 }
 

@@ -32,7 +32,7 @@ struct SafetensorsLimits {
 // without data.
 //
 // Errors: kIo and kCorruptData, as in GgufFile.
-class SafetensorsFile {
+class SafetensorsFile : public TensorTable {
  public:
   SafetensorsFile(SafetensorsFile&&) = default;
   SafetensorsFile& operator=(SafetensorsFile&&) = default;
@@ -47,19 +47,6 @@ class SafetensorsFile {
 
   // "__metadata__" of the first file.
   const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
-  std::span<const TensorInfo> tensors() const { return table_.tensors(); }  // by place in the files
-  // Null: no such tensor.
-  const TensorInfo* find(std::string_view name) const { return table_.find(name); }
-
-  // The bytes of a tensor of this file, without a copy; they live as long as this object and
-  // mapping(tensor.part). kUnsupported when the dtype is unknown.
-  Result<std::span<const std::byte>> data(const TensorInfo& tensor) const {
-    return table_.data(tensor);
-  }
-
-  uint32_t parts() const { return table_.parts(); }
-  // The map of a part, to keep it alive; null after parse().
-  std::shared_ptr<const MappedFile> mapping(uint32_t part) const { return table_.mapping(part); }
 
  private:
   SafetensorsFile() = default;
@@ -68,7 +55,6 @@ class SafetensorsFile {
                                             const SafetensorsLimits& limits);
 
   std::map<std::string, std::string, std::less<>> metadata_;
-  TensorTable table_;
 };
 
 }  // namespace mlxn::io

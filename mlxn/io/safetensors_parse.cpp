@@ -1,4 +1,4 @@
-#include "mlxn/io/safetensors_parse.h"
+#include "mlxn/io/internal/safetensors_parse.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -7,8 +7,8 @@
 
 #include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
-#include "mlxn/io/byte_reader.h"
-#include "mlxn/io/json_document.h"
+#include "mlxn/io/internal/byte_reader.h"
+#include "mlxn/io/internal/json_document.h"
 
 namespace mlxn::io {
 namespace {

@@ -29,12 +29,29 @@ struct TensorInfo {
   uint32_t part = 0;    // which file of a split model
 };
 
-// The common part of the readers. Thread-safe once it is built.
+// What every reader of model files offers. Immutable once the reader has built it, and thread-safe.
 class TensorTable {
  public:
-  TensorTable() = default;
   TensorTable(TensorTable&&) = default;
   TensorTable& operator=(TensorTable&&) = default;
+
+  std::span<const TensorInfo> tensors() const { return tensors_; }  // by place in the files
+  // Null: no such tensor.
+  const TensorInfo* find(std::string_view name) const;
+  // The bytes of a tensor of this table, without a copy; they live as long as this object and
+  // mapping(tensor.part). kUnsupported when the tensor's size is unknown, kIo when the file became
+  // shorter.
+  Result<std::span<const std::byte>> data(const TensorInfo& tensor) const;
+
+  uint32_t parts() const { return static_cast<uint32_t>(parts_.size()); }
+  // The map of a part, to keep it alive or to read it as a whole; null for bytes in memory.
+  std::shared_ptr<const MappedFile> mapping(uint32_t part) const {
+    return part < parts_.size() ? parts_[part].file : nullptr;
+  }
+
+ protected:
+  TensorTable() = default;
+  ~TensorTable() = default;
 
   // Adds a file (or, when that is null, bytes that outlive the table) with its tensors, whose spans
   // were checked, as the next part.
@@ -42,16 +59,6 @@ class TensorTable {
                 std::vector<TensorInfo> tensors);
   // Called after the last part. kCorruptData when a name is there twice.
   Status build_index();
-
-  std::span<const TensorInfo> tensors() const { return tensors_; }
-  const TensorInfo* find(std::string_view name) const;
-  // kUnsupported when the tensor's size is unknown, kIo when the file became shorter.
-  Result<std::span<const std::byte>> data(const TensorInfo& tensor) const;
-
-  uint32_t parts() const { return static_cast<uint32_t>(parts_.size()); }
-  std::shared_ptr<const MappedFile> mapping(uint32_t part) const {
-    return part < parts_.size() ? parts_[part].file : nullptr;
-  }
 
  private:
   struct Part {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/core/encode/session.h"
 #include "mlxn/core/graph/graph.h"
+#include "mlxn/ops/fusion_rules.h"
 #include "mlxn/ops/matmul/matmul.h"
 
 namespace mlxn::model {
@@ -22,6 +22,13 @@ Status copy(std::span<const uint32_t> values, Buffer& buffer) {
   return {};
 }
 
+// Submits a stage and opens the next one. Of those submitted at most the last is still running.
+Status next_stage(EncoderSession& session) {
+  MLXN_TRY(session.fence_stage());
+  if (session.fence_value() > 1) MLXN_TRY(session.wait_for_fence(session.fence_value() - 1));
+  return session.reset_for_next_stage();
+}
+
 }  // namespace
 
 void Evaluator::Pass::add(uint32_t sequence, uint64_t position, int32_t token) {
@@ -31,11 +38,11 @@ void Evaluator::Pass::add(uint32_t sequence, uint64_t position, int32_t token) {
 }
 
 Evaluator::Evaluator(std::shared_ptr<const Model> model, const EvaluatorOptions& options,
-                     KvCache cache)
+                     std::unique_ptr<State> state)
     : model_(std::move(model)),
       options_(options),
-      cache_(std::move(cache)),
-      temporaries_(model_->device()),
+      state_(std::move(state)),
+      scratch_(model_->device(), {.mode = StorageMode::kPrivate}),
       sequences_(options.sequences) {}
 
 Result<Evaluator> Evaluator::create(std::shared_ptr<const Model> model, EvaluatorOptions options) {
@@ -56,21 +63,21 @@ Result<Evaluator> Evaluator::create(std::shared_ptr<const Model> model, Evaluato
   }
   options.chunk = static_cast<uint32_t>(std::min<uint64_t>(options.chunk, options.context));
   options.outputs = std::min(options.outputs, std::max(options.chunk, options.sequences));
-  MLXN_ASSIGN(KvCache cache, KvCache::create(model->device(), {.layers = shape.layers,
-                                                               .sequences = options.sequences,
-                                                               .kv_heads = shape.kv_heads,
-                                                               .head_dim = shape.head_dim,
-                                                               .capacity = options.context,
-                                                               .dtype = options.cache}));
-  Evaluator evaluator(std::move(model), options, std::move(cache));
+  MLXN_ASSIGN(auto state,
+              model->architecture().create_state(model->device(), {.context = options.context,
+                                                                   .sequences = options.sequences,
+                                                                   .cache = options.cache}));
+  Evaluator evaluator(std::move(model), options, std::move(state));
   MLXN_TRY(evaluator.allocate());
   return evaluator;
 }
 
 Status Evaluator::allocate() {
   const uint64_t rows = std::max(options_.chunk, options_.sequences);
-  for (Buffer* buffer : {&tokens_, &positions_, &slots_, &outputs_}) {
-    MLXN_ASSIGN(*buffer, model_->device().alloc(Dtype::kU32, {rows}));
+  for (Inputs& inputs : inputs_) {
+    for (Buffer* buffer : {&inputs.tokens, &inputs.positions, &inputs.sequences, &inputs.outputs}) {
+      MLXN_ASSIGN(*buffer, model_->device().alloc(Dtype::kU32, {rows}));
+    }
   }
   MLXN_ASSIGN(logits_,
               model_->device().alloc(Dtype::kF32, {options_.outputs, model_->shape().vocabulary}));
@@ -78,7 +85,9 @@ Status Evaluator::allocate() {
 }
 
 uint64_t Evaluator::scratch_bytes() const {
-  return temporaries_.byte_len() + logits_.byte_len() + 4 * tokens_.byte_len();
+  const PoolStats pool = scratch_.stats();
+  const uint64_t inputs = inputs_.size() * 4 * inputs_[0].tokens.byte_len();
+  return pool.in_use_bytes + pool.free_bytes + logits_.byte_len() + inputs;
 }
 
 Status Evaluator::check(uint32_t sequence, std::span<const int32_t> tokens) const {
@@ -102,21 +111,26 @@ Status Evaluator::check(uint32_t sequence, std::span<const int32_t> tokens) cons
 }
 
 Result<std::span<const float>> Evaluator::append(uint32_t sequence, std::span<const int32_t> tokens,
-                                                 const Cancelled& cancelled) {
+                                                 const AppendEvents& events) {
   if (tokens.empty()) return Error(ErrorCode::kInvalidArgument, "no tokens, expected at least one");
   MLXN_TRY(check(sequence, tokens));
-  const uint64_t start = sequences_[sequence].size();
-  std::span<const float> logits;
-  for (uint64_t done = 0; done < tokens.size();) {
-    const uint64_t count = std::min<uint64_t>(options_.chunk, tokens.size() - done);
-    Pass pass;
-    for (uint64_t i = done; i < done + count; ++i) pass.add(sequence, start + i, tokens[i]);
-    done += count;
-    if (done == tokens.size()) pass.outputs = {static_cast<uint32_t>(count - 1)};
-    MLXN_ASSIGN(logits, run(pass, cancelled));
+  std::vector<int32_t>& known = sequences_[sequence];
+  std::vector<Pass> passes;
+  for (uint64_t i = 0; i < tokens.size(); ++i) {
+    if (i % options_.chunk == 0) passes.emplace_back();
+    passes.back().add(sequence, known.size() + i, tokens[i]);
   }
-  sequences_[sequence].insert(sequences_[sequence].end(), tokens.begin(), tokens.end());
-  return logits;
+  passes.back().outputs = {static_cast<uint32_t>(passes.back().tokens.size() - 1)};
+  const uint64_t before = known.size();
+  uint64_t evaluated = 0;
+  const Status status = run(passes, events, evaluated);
+  const bool keeps = status || status.error().code() == ErrorCode::kCancelled;
+  if (keeps) known.insert(known.end(), tokens.begin(), tokens.begin() + ptrdiff_t(evaluated));
+  if (!status) {
+    forget(sequence, before + tokens.size(), known.size());
+    return status.error();
+  }
+  return logits(1);
 }
 
 Status Evaluator::append_each(uint32_t sequence, std::span<const int32_t> tokens,
@@ -131,8 +145,12 @@ Status Evaluator::append_each(uint32_t sequence, std::span<const int32_t> tokens
       pass.add(sequence, start + done + i, tokens[done + i]);
       pass.outputs.push_back(static_cast<uint32_t>(i));
     }
-    MLXN_ASSIGN(const std::span<const float> logits, run(pass));
-    for (uint64_t i = 0; i < count; ++i) visit(done + i, logits.subspan(i * width, width));
+    const auto logits = run_one(pass);
+    if (!logits) {
+      forget(sequence, start + done + count, start);
+      return logits.error();
+    }
+    for (uint64_t i = 0; i < count; ++i) visit(done + i, logits->subspan(i * width, width));
     done += count;
   }
   sequences_[sequence].insert(sequences_[sequence].end(), tokens.begin(), tokens.end());
@@ -152,108 +170,157 @@ Result<std::span<const float>> Evaluator::step(std::span<const SequenceToken> ne
     pass.outputs.push_back(static_cast<uint32_t>(pass.tokens.size()));
     pass.add(sequence, sequences_[sequence].size(), token);
   }
-  MLXN_ASSIGN(const std::span<const float> logits, run(pass));
-  for (const auto& [sequence, token] : next) sequences_[sequence].push_back(token);
+  const auto logits = run_one(pass);
+  for (const auto& [sequence, token] : next) {
+    if (logits) sequences_[sequence].push_back(token);
+    if (!logits) forget(sequence, sequences_[sequence].size() + 1, sequences_[sequence].size());
+  }
   return logits;
 }
 
-Status Evaluator::truncate(uint32_t sequence, uint64_t length) {
+Result<uint64_t> Evaluator::truncate(uint32_t sequence, uint64_t length) {
   if (sequence >= sequences_.size() || length > sequences_[sequence].size()) {
     return Error(ErrorCode::kOutOfRange, str("sequence ", sequence, " cut to ", length,
                                              " tokens, expected a sequence below ",
                                              sequences_.size(), " and no more tokens than it has"));
   }
-  sequences_[sequence].resize(length);
-  return {};
+  forget(sequence, sequences_[sequence].size(), length);
+  return sequences_[sequence].size();
 }
 
 uint64_t Evaluator::keep_prefix(uint32_t sequence, std::span<const int32_t> tokens) {
   std::vector<int32_t>& known = sequences_[sequence];
   if (tokens.empty()) return 0;
   const auto [end, other] = std::ranges::mismatch(known, tokens.first(tokens.size() - 1));
-  known.erase(end, known.end());
+  forget(sequence, known.size(), static_cast<uint64_t>(end - known.begin()));
   return known.size();
 }
 
-// What the host knows goes in, the logits come out.
-Result<std::span<const float>> Evaluator::run(const Pass& pass, const Cancelled& cancelled) {
-  if (cancelled && cancelled()) return Error(ErrorCode::kCancelled, "before a pass");
-  MLXN_TRY(model_->check_file());
-  MLXN_TRY(copy(pass.tokens, tokens_));
-  MLXN_TRY(copy(pass.positions, positions_));
-  MLXN_TRY(copy(pass.sequences, slots_));
-  MLXN_TRY(copy(pass.outputs, outputs_));
-  const uint64_t tokens = pass.tokens.size(), outputs = pass.outputs.size();
-  const bool recorded = options_.replay && tokens <= kMatvecRows;
-  MLXN_TRY(recorded ? submit_recorded(tokens, outputs)
-                    : submit_encoded(tokens, outputs, cancelled));
-  ++stats_.passes;
-  MLXN_TRY(model_->check_file());
-  MLXN_ASSIGN(const std::span<const float> logits, logits_.as_slice<float>());
-  return logits.first(outputs * model_->shape().vocabulary);
+// The state has `known` tokens, of which the first `length` are to stay.
+void Evaluator::forget(uint32_t sequence, uint64_t known, uint64_t length) {
+  if (known == length) return;
+  sequences_[sequence].resize(std::min(length, state_->truncate(sequence, known, length)));
 }
 
-Status Evaluator::submit_recorded(uint64_t tokens, uint64_t outputs) {
-  MLXN_ASSIGN(const std::shared_ptr<ReplayPlan> recorded, plan(tokens, outputs));
-  MLXN_ASSIGN(CommandEncoder encoder, model_->device().command_encoder());
-  MLXN_TRY(encoder.replay(recorded));
-  stats_.dispatches += recorded->dispatch_count();
-  stats_.barriers += recorded->barrier_count();
-  return encoder.commit_and_wait_labeled(str("forward ", tokens));
+Result<std::span<const float>> Evaluator::run_one(const Pass& pass) {
+  uint64_t evaluated = 0;
+  MLXN_TRY(run(std::span(&pass, 1), {}, evaluated));
+  return logits(pass.outputs.size());
 }
 
-// One command buffer; one for each layer when somebody may want to cancel, because what is
-// committed runs to its end.
-Status Evaluator::submit_encoded(uint64_t tokens, uint64_t outputs, const Cancelled& cancelled) {
-  const Counters before = model_->device().counters();
+// Passes one after the other, as stages of a session: while one runs, the next one is encoded.
+// `evaluated` counts the tokens of passes that are complete.
+Status Evaluator::run(std::span<const Pass> passes, const AppendEvents& events,
+                      uint64_t& evaluated) {
+  MLXN_TRY(model_->check_file());
   MLXN_ASSIGN(EncoderSession session, model_->device().encoder_session());
-  const std::string label = str("forward ", tokens);
+  uint64_t submitted = 0, total = 0;
+  for (const Pass& pass : passes) total += pass.tokens.size();
+  Status status;
+  for (size_t i = 0; i < passes.size() && status; ++i) {
+    if (i > 0) {
+      status = next_stage(session);
+      // All but the last pass are complete now.
+      if (status && i > 1) evaluated = submitted - passes[i - 1].tokens.size();
+      if (status && i > 1 && events.progress) events.progress(evaluated, total);
+    }
+    if (status) status = submit(session, passes[i], i % inputs_.size(), events);
+    if (status) submitted += passes[i].tokens.size();
+  }
+  const Status finished = status ? session.commit_and_wait() : session.wait_for_all();
+  if (status) status = finished;
+  if (finished) evaluated = submitted;
+  if (status) status = model_->check_file();
+  if (status && events.progress) events.progress(evaluated, total);
+  return status;
+}
+
+// What the host knows goes in, and the pass is encoded into the session's open stage, or, where
+// somebody may want to cancel, into several: what is submitted runs to its end.
+Status Evaluator::submit(EncoderSession& session, const Pass& pass, size_t slot,
+                         const AppendEvents& events) {
+  const auto& cancelled = events.cancelled;
+  if (cancelled && cancelled()) return Error(ErrorCode::kCancelled, "before a pass");
+  Inputs& inputs = inputs_[slot];
+  MLXN_TRY(copy(pass.tokens, inputs.tokens));
+  MLXN_TRY(copy(pass.positions, inputs.positions));
+  MLXN_TRY(copy(pass.sequences, inputs.sequences));
+  MLXN_TRY(copy(pass.outputs, inputs.outputs));
+  const std::string label = str("forward ", pass.tokens.size());
   session.begin_stage(label);
-  auto between_layers = [&]() -> Status {
-    if (!cancelled) return {};
-    MLXN_TRY(session.commit_and_wait());
-    if (cancelled()) return Error(ErrorCode::kCancelled, str("in a pass over ", tokens, " tokens"));
-    MLXN_TRY(session.reset_for_next_stage());
-    session.begin_stage(label);
+  ++stats_.passes;
+  if (!options_.replay) {
+    const Counters before = model_->device().counters();
+    MLXN_TRY(encode(session.encoder(), pass, slot));
+    const Counters encoded = model_->device().counters() - before;
+    stats_.dispatches += encoded.dispatches;
+    stats_.barriers += encoded.barriers;
     return {};
-  };
-  MLXN_TRY(encode(session.encoder(), tokens, outputs, between_layers));
-  MLXN_TRY(session.commit_and_wait());
-  const Counters encoded = model_->device().counters() - before;
-  stats_.dispatches += encoded.dispatches;
-  stats_.barriers += encoded.barriers;
+  }
+  const bool many = pass.tokens.size() > kMatvecRows;
+  MLXN_ASSIGN(const Plans ready, plans(pass, slot, many && cancelled ? model_->shape().layers : 1));
+  for (const auto& [rule, count] : ready.fusions.rules) stats_.fusions[rule] += count;
+  for (size_t i = 0; i < ready.parts.size(); ++i) {
+    if (i > 0) {
+      MLXN_TRY(next_stage(session));
+      session.begin_stage(label);
+      if (cancelled())
+        return Error(ErrorCode::kCancelled, str("in a pass over ", pass.tokens.size(), " tokens"));
+    }
+    MLXN_TRY(session.encoder().replay(ready.parts[i]));
+    stats_.dispatches += ready.parts[i]->dispatch_count();
+    stats_.barriers += ready.parts[i]->barrier_count();
+  }
   return {};
 }
 
-Status Evaluator::encode(ComputeEncoder& encoder, uint64_t tokens, uint64_t outputs,
-                         const std::function<Status()>& between_layers) {
+Status Evaluator::encode(ComputeEncoder& encoder, const Pass& pass, size_t slot) {
+  const Inputs& inputs = inputs_[slot];
+  const uint64_t tokens = pass.tokens.size(), outputs = pass.outputs.size();
   const uint64_t width = model_->shape().vocabulary;
-  const Buffer token_ids = head(tokens_, {tokens}, tokens * 4);
-  const Buffer positions = head(positions_, {tokens}, tokens * 4);
-  const Buffer slots = head(slots_, {tokens}, tokens * 4);
-  const Buffer chosen = head(outputs_, {outputs}, outputs * 4);
+  const Buffer token_ids = head(inputs.tokens, {tokens}, tokens * 4);
+  const Buffer positions = head(inputs.positions, {tokens}, tokens * 4);
+  const Buffer slots = head(inputs.sequences, {tokens}, tokens * 4);
+  const Buffer chosen = head(inputs.outputs, {outputs}, outputs * 4);
   const Buffer logits = head(logits_, {outputs, width}, outputs * width * 4);
   return model_->architecture().encode({.encoder = encoder,
-                                        .kernels = model_->kernels(),
-                                        .cache = cache_,
-                                        .temporaries = temporaries_,
+                                        .state = *state_,
+                                        .scratch = scratch_,
                                         .tokens = token_ids,
                                         .positions = positions,
                                         .sequences = slots,
                                         .outputs = chosen,
-                                        .logits = logits,
-                                        .between_layers = between_layers});
+                                        .logits = logits});
 }
 
-Result<std::shared_ptr<ReplayPlan>> Evaluator::plan(uint64_t tokens, uint64_t outputs) {
-  std::shared_ptr<ReplayPlan>& known = plans_[{tokens, outputs}];
-  if (known) return known;
-  MLXN_ASSIGN(CommandEncoder recorder, model_->device().command_encoder());
+// The pass as a graph, ready to be replayed in so many parts. Those over few tokens are made once.
+Result<Evaluator::Plans> Evaluator::plans(const Pass& pass, size_t slot, size_t parts) {
+  const Device& device = model_->device();
+  const auto key = std::tuple(pass.tokens.size(), pass.outputs.size(), slot);
+  if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
+  MLXN_ASSIGN(CommandEncoder recorder, device.command_encoder());
   recorder.start_capture();
-  MLXN_TRY(encode(recorder, tokens, outputs, [] { return Status(); }));
+  MLXN_TRY(encode(recorder, pass, slot));
   Graph graph(*recorder.take_capture());
-  MLXN_ASSIGN(known, graph.prepare(model_->device()));
-  return known;
+  Plans made;
+  MLXN_ASSIGN(made.fusions, graph.fuse(fusion_rules(), device));
+  graph.reorder();
+  std::vector<CapturedNode> nodes = std::move(graph).into_nodes();
+  parts = std::min(parts, nodes.size());
+  for (size_t i = 0; i < parts; ++i) {
+    const auto at = [&](size_t part) {
+      return std::make_move_iterator(nodes.begin() + ptrdiff_t(part * nodes.size() / parts));
+    };
+    MLXN_ASSIGN(auto plan, ReplayPlan::create(device, {at(i), at(i + 1)}));
+    made.parts.push_back(std::move(plan));
+  }
+  if (pass.tokens.size() <= kMatvecRows) plans_.emplace(key, made);
+  return made;
+}
+
+Result<std::span<const float>> Evaluator::logits(uint64_t outputs) const {
+  MLXN_ASSIGN(const std::span<const float> all, logits_.as_slice<float>());
+  return all.first(outputs * model_->shape().vocabulary);
 }
 
 }  // namespace mlxn::model

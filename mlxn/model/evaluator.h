@@ -1,15 +1,19 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <span>
-#include <utility>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "mlxn/core/encode/session.h"
+#include "mlxn/core/graph/fusion.h"
 #include "mlxn/core/graph/replay.h"
-#include "mlxn/model/kv_cache.h"
+#include "mlxn/core/memory/pool.h"
 #include "mlxn/model/model.h"
 
 namespace mlxn::model {
@@ -20,7 +24,10 @@ struct EvaluatorOptions {
   uint32_t chunk = 512;       // most tokens of one pass
   uint32_t outputs = 0;       // most tokens of one pass that logits are wanted for; 0: sequences
   Dtype cache = Dtype::kF16;  // of keys and values; or f32
-  bool replay = true;         // passes of few tokens are recorded once and replayed
+  // Passes are recorded as graphs, which are optimised and replayed; those over few tokens are kept
+  // for the next time. False: every pass is encoded as the architecture has it, with the same
+  // results.
+  bool replay = true;
 };
 
 // The next token of a sequence.
@@ -33,11 +40,22 @@ struct SequenceToken {
 struct EvaluatorStats {
   uint64_t passes = 0;
   uint64_t dispatches = 0, barriers = 0;
+  std::map<std::string_view, uint64_t> fusions = {};  // by rule
 };
 
-// Sequences of tokens with their keys and values, and the passes that extend them. A failed call
-// leaves every sequence as it was. A model file that was cut meanwhile is kIo, provided that the
-// program lives to tell (io::survive_cut_files). One user at a time.
+// What a caller hears of a long append. Both may be empty.
+struct AppendEvents {
+  // Asked between passes, and some times within those over many tokens, about once for each layer;
+  // true ends the call with kCancelled.
+  std::function<bool()> cancelled = {};
+  // Tokens that are evaluated, and all there are.
+  std::function<void(uint64_t done, uint64_t total)> progress = {};
+};
+
+// Sequences of tokens with what the architecture keeps of them, and the passes that extend them. A
+// failed call leaves every sequence as it was, or shorter where the architecture's state knows no
+// way back. A model file that was cut meanwhile is kIo, provided that the program lives to tell
+// (io::survive_cut_files). One user at a time.
 class Evaluator {
  public:
   static Result<Evaluator> create(std::shared_ptr<const Model> model,
@@ -45,18 +63,17 @@ class Evaluator {
 
   const Model& model() const { return *model_; }
   const EvaluatorOptions& options() const { return options_; }  // with what 0 stood for
-  uint64_t cache_bytes() const { return cache_.byte_len(); }
+  uint64_t state_bytes() const { return state_->byte_len(); }
   uint64_t scratch_bytes() const;
   const EvaluatorStats& stats() const { return stats_; }
   std::span<const int32_t> tokens(uint32_t sequence) const { return sequences_[sequence]; }
 
-  using Cancelled = std::function<bool()>;
   // Appends at least one token, in passes of at most options().chunk, and gives the logits of the
-  // last one. They are valid until the next call. kOutOfRange when the context is full, with the
-  // sizes; then nothing was appended. `cancelled` is asked between passes and between the layers of
-  // those over many tokens; true ends the call with kCancelled.
+  // last one. They are valid until the next call. While a pass runs the next one is encoded.
+  // kOutOfRange when the context is full, with the sizes; then nothing was appended. When it is
+  // cancelled, what whole passes have appended stays.
   Result<std::span<const float>> append(uint32_t sequence, std::span<const int32_t> tokens,
-                                        const Cancelled& cancelled = {});
+                                        const AppendEvents& events = {});
   // The same with the logits of every token: `visit` gets its index among `tokens` and its logits.
   using Visit = std::function<void(uint64_t index, std::span<const float> logits)>;
   Status append_each(uint32_t sequence, std::span<const int32_t> tokens, const Visit& visit);
@@ -64,8 +81,9 @@ class Evaluator {
   // other. A sequence gets the same bits as alone.
   Result<std::span<const float>> step(std::span<const SequenceToken> next);
 
-  // Forgets all tokens from `length` on.
-  Status truncate(uint32_t sequence, uint64_t length);
+  // Forgets all tokens from `length` on. Returns how many are left: `length`, or fewer where the
+  // architecture's state knows no way back.
+  Result<uint64_t> truncate(uint32_t sequence, uint64_t length);
   // Keeps what the sequence has in common with `tokens`, but for the last one, whose logits will be
   // asked for: returns how many tokens need not be appended again.
   uint64_t keep_prefix(uint32_t sequence, std::span<const int32_t> tokens);
@@ -76,24 +94,38 @@ class Evaluator {
     std::vector<uint32_t> tokens, positions, sequences, outputs;
     void add(uint32_t sequence, uint64_t position, int32_t token);
   };
+  // What the host writes for a pass. There are two, because one pass may run while the next one is
+  // written.
+  struct Inputs {
+    Buffer tokens, positions, sequences, outputs;
+  };
+  // A pass, ready to be replayed one part after the other.
+  struct Plans {
+    std::vector<std::shared_ptr<ReplayPlan>> parts;
+    FusionStats fusions;
+  };
 
-  Evaluator(std::shared_ptr<const Model> model, const EvaluatorOptions& options, KvCache cache);
+  Evaluator(std::shared_ptr<const Model> model, const EvaluatorOptions& options,
+            std::unique_ptr<State> state);
   Status allocate();
   Status check(uint32_t sequence, std::span<const int32_t> tokens) const;
-  Result<std::span<const float>> run(const Pass& pass, const Cancelled& cancelled = {});
-  Status submit_recorded(uint64_t tokens, uint64_t outputs);
-  Status submit_encoded(uint64_t tokens, uint64_t outputs, const Cancelled& cancelled);
-  Status encode(ComputeEncoder& encoder, uint64_t tokens, uint64_t outputs,
-                const std::function<Status()>& between_layers);
-  Result<std::shared_ptr<ReplayPlan>> plan(uint64_t tokens, uint64_t outputs);
+  Status run(std::span<const Pass> passes, const AppendEvents& events, uint64_t& evaluated);
+  Result<std::span<const float>> run_one(const Pass& pass);
+  Status submit(EncoderSession& session, const Pass& pass, size_t slot, const AppendEvents& events);
+  Status encode(ComputeEncoder& encoder, const Pass& pass, size_t slot);
+  Result<Plans> plans(const Pass& pass, size_t slot, size_t parts);
+  Result<std::span<const float>> logits(uint64_t outputs) const;
+  void forget(uint32_t sequence, uint64_t known, uint64_t length);
 
   std::shared_ptr<const Model> model_;
   EvaluatorOptions options_;
-  KvCache cache_;
-  Temporaries temporaries_;
-  Buffer tokens_, positions_, slots_, outputs_, logits_;
+  std::unique_ptr<State> state_;
+  BufferPool scratch_;
+  std::array<Inputs, 2> inputs_;
+  Buffer logits_;
   std::vector<std::vector<int32_t>> sequences_;
-  std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<ReplayPlan>> plans_;
+  // By tokens, outputs and inputs.
+  std::map<std::tuple<uint64_t, uint64_t, size_t>, Plans> plans_;
   EvaluatorStats stats_;
 };
 

@@ -69,18 +69,18 @@ Result<Generated> generate(Evaluator& evaluator, const text::Tokenizer& tokenize
                      ", the size of the context"));
   }
   result.reused_tokens = evaluator.keep_prefix(sequence, prompt);
-  std::span<const float> logits;
-  for (uint64_t done = result.reused_tokens; done < prompt.size();) {
-    const uint64_t count = std::min<uint64_t>(evaluator.options().chunk, prompt.size() - done);
-    const auto appended = evaluator.append(sequence, prompt.subspan(done, count), events.cancelled);
-    if (!appended && appended.error().code() == ErrorCode::kCancelled) {
-      result.reason = StopReason::kCancelled;
-      return result;
-    }
-    MLXN_ASSIGN(logits, appended);
-    done += count;
-    if (events.prompt) events.prompt(done, prompt.size());
+  AppendEvents reading = {.cancelled = events.cancelled};
+  if (events.prompt) {
+    reading.progress = [&](uint64_t done, uint64_t) {
+      events.prompt(result.reused_tokens + done, prompt.size());
+    };
   }
+  const auto read = evaluator.append(sequence, prompt.subspan(result.reused_tokens), reading);
+  if (!read && read.error().code() == ErrorCode::kCancelled) {
+    result.reason = StopReason::kCancelled;
+    return result;
+  }
+  MLXN_ASSIGN(std::span<const float> logits, read);
   for (int32_t token : prompt) sampler.accept(token);
   result.prompt_ns = now_ns() - start;
 
@@ -102,7 +102,8 @@ Result<Generated> generate(Evaluator& evaluator, const text::Tokenizer& tokenize
     }
     result.tokens.push_back(token);
     MLXN_ASSIGN(const std::string bytes,
-                tokenizer.decode(std::span(&token, 1), {.show_special = options.show_special}));
+                tokenizer.decode(std::span(&token, 1),
+                                 {.show_special = options.show_special, .continues = true}));
     if (!output.push(bytes)) {
       result.reason = StopReason::kStopString;
       break;

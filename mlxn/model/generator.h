@@ -37,9 +37,9 @@ struct Generated {
 
 // What a caller hears on the way. All may be empty.
 struct GenerateEvents {
-  std::function<void(std::string_view text)> text;            // the next part, whole code points
-  std::function<void(uint64_t done, uint64_t total)> prompt;  // tokens of it
-  Evaluator::Cancelled cancelled;                             // asked often; true ends the answer
+  std::function<void(std::string_view text)> text = {};  // the next part, whole code points
+  std::function<void(uint64_t done, uint64_t total)> prompt = {};  // tokens of it
+  std::function<bool()> cancelled = {};  // asked often; true ends the answer
 };
 
 // Makes `sequence` hold `prompt` (keeping what it has in common with it) and then the answer. The

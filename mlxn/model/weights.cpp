@@ -9,9 +9,16 @@
 #include "mlxn/base/strings.h"
 
 namespace mlxn::model {
+namespace {
 
-Weights::Weights(Device device, std::shared_ptr<const io::GgufFile> file)
-    : device_(std::move(device)), file_(std::move(file)) {}
+constexpr uint64_t kUploadBytes = uint64_t{16} << 20;
+
+}  // namespace
+
+Weights::Weights(Device device, std::shared_ptr<const io::GgufFile> file, WeightsOptions options)
+    : device_(std::move(device)), file_(std::move(file)), options_(std::move(options)) {
+  for (const io::TensorInfo& tensor : file_->tensors()) all_ += tensor.bytes;
+}
 
 Result<Buffer> Weights::tensor(std::string_view name, const Shape& shape) {
   const io::TensorInfo* info = file_->find(name);
@@ -28,23 +35,45 @@ Result<Buffer> Weights::tensor(std::string_view name, const Shape& shape) {
   }
   used_.emplace(name);
   MLXN_ASSIGN(const std::span<const std::byte> bytes, file_->data(*info));
-  std::shared_ptr<const io::MappedFile> mapping = file_->mapping(info->part);
-  if (!mapping || !device_.limits().unified_memory) {
-    MLXN_ASSIGN(Buffer buffer, device_.alloc_uninit(*info->dtype, shape, StorageMode::kPrivate));
-    MLXN_TRY(device_.upload(bytes, buffer));
-    copied_ += bytes.size();
-    return buffer;
+  if (file_->mapping(info->part) && device_.limits().unified_memory && !options_.copy) {
+    auto mapped = map(*info, shape, bytes);
+    // A device may be unable to use memory that is not its own.
+    if (mapped || mapped.error().code() != ErrorCode::kOutOfMemory) return mapped;
   }
+  return upload(*info, shape, bytes);
+}
+
+Result<Buffer> Weights::map(const io::TensorInfo& info, const Shape& shape,
+                            std::span<const std::byte> bytes) {
   // A buffer begins at a page. Nothing ever writes to it: the map is read-only.
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   const uint64_t offset = address % static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   void* page = reinterpret_cast<void*>(address - offset);
   const uint64_t length = offset + bytes.size();
-  std::shared_ptr<void> owner = std::const_pointer_cast<io::MappedFile>(std::move(mapping));
+  std::shared_ptr<void> owner = std::const_pointer_cast<io::MappedFile>(file_->mapping(info.part));
   MLXN_ASSIGN(const Buffer pages,
               device_.wrap_host_memory(page, length, Dtype::kU8, Shape{length}, std::move(owner)));
-  mapped_ += bytes.size();
-  return Buffer(pages.storage(), offset, bytes.size(), *info->dtype, shape);
+  count(mapped_, bytes.size());
+  return Buffer(pages.storage(), offset, bytes.size(), *info.dtype, shape);
+}
+
+// In pieces: staging memory stays small, and somebody may watch.
+Result<Buffer> Weights::upload(const io::TensorInfo& info, const Shape& shape,
+                               std::span<const std::byte> bytes) {
+  MLXN_ASSIGN(Buffer buffer, device_.alloc_uninit(*info.dtype, shape, StorageMode::kPrivate));
+  for (uint64_t done = 0; done < bytes.size();) {
+    const uint64_t size = std::min<uint64_t>(kUploadBytes, bytes.size() - done);
+    const Buffer piece(buffer.storage(), done, size, Dtype::kU8, Shape{size});
+    MLXN_TRY(device_.upload(bytes.subspan(done, size), piece));
+    count(copied_, size);
+    done += size;
+  }
+  return buffer;
+}
+
+void Weights::count(uint64_t& total, uint64_t bytes) {
+  total += bytes;
+  if (options_.progress) options_.progress(mapped_ + copied_, all_);
 }
 
 Status Weights::check_all_used() const {

@@ -1,9 +1,12 @@
 // Tensors of a model file as buffers of a device.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,11 +15,17 @@
 
 namespace mlxn::model {
 
+struct WeightsOptions {
+  bool copy = false;                                                 // uploads in any case
+  std::function<void(uint64_t done, uint64_t total)> progress = {};  // bytes
+};
+
 // Where memory is unified the file's own pages are the buffers and nothing is copied; elsewhere,
-// and for files that are not mapped, a tensor is uploaded when it is asked for. Not thread-safe.
+// where the device cannot map them, and for files that are not mapped, a tensor is uploaded when it
+// is asked for, piece by piece. Not thread-safe.
 class Weights {
  public:
-  Weights(Device device, std::shared_ptr<const io::GgufFile> file);
+  Weights(Device device, std::shared_ptr<const io::GgufFile> file, WeightsOptions options = {});
 
   const io::Metadata& metadata() const { return file_->metadata(); }
   bool has(std::string_view name) const { return file_->find(name) != nullptr; }
@@ -31,10 +40,17 @@ class Weights {
   uint64_t copied_bytes() const { return copied_; }
 
  private:
+  Result<Buffer> map(const io::TensorInfo& info, const Shape& shape,
+                     std::span<const std::byte> bytes);
+  Result<Buffer> upload(const io::TensorInfo& info, const Shape& shape,
+                        std::span<const std::byte> bytes);
+  void count(uint64_t& total, uint64_t bytes);
+
   Device device_;
   std::shared_ptr<const io::GgufFile> file_;
   std::set<std::string, std::less<>> used_;
-  uint64_t mapped_ = 0, copied_ = 0;
+  WeightsOptions options_;
+  uint64_t mapped_ = 0, copied_ = 0, all_ = 0;
 };
 
 }  // namespace mlxn::model

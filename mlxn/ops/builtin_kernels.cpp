@@ -11,4 +11,13 @@ void add_builtin_kernels(KernelRegistry& registry) {
   }
 }
 
+KernelRegistry& builtin_registry(const Device& device) {
+  device.kernels().add_once("mlxn/ops", add_builtin_kernels);
+  return device.kernels();
+}
+
+Result<Pipeline> builtin_pipeline(const Device& device, std::string_view kernel) {
+  return builtin_registry(device).get_pipeline(kernel, device);
+}
+
 }  // namespace mlxn

@@ -25,4 +25,9 @@ std::span<const std::span<const std::byte>> builtin_archives();
 // Registers all of them as libraries, and their code. Compiles nothing.
 void add_builtin_kernels(KernelRegistry& registry);
 
+// The device's own registry, with all of them in it: what ops take their kernels from. A source
+// registered there under a kernel's name is taken instead.
+KernelRegistry& builtin_registry(const Device& device);
+Result<Pipeline> builtin_pipeline(const Device& device, std::string_view kernel);
+
 }  // namespace mlxn

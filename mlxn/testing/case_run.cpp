@@ -88,9 +88,9 @@ Status CaseRun::add(const Tensor& tensor, Random& random) {
   return {};
 }
 
-Status CaseRun::run(KernelRegistry& registry) const {
+Status CaseRun::run() const {
   CommandEncoder encoder(device_);
-  MLXN_TRY(case_.encode({encoder, registry, buffers_}));
+  MLXN_TRY(case_.encode({encoder, buffers_}));
   return encoder.commit_and_wait();
 }
 

@@ -18,7 +18,7 @@ class CaseRun {
   static Result<CaseRun> create(const OpCase& op_case, const Device& device, uint64_t seed);
 
   // Encodes and runs the case once.
-  Status run(KernelRegistry& registry) const;
+  Status run() const;
 
   // After run: the zones and the inputs are as they were, and the outputs as the reference says.
   // The error tells the tensor, the element, and both values.

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn::cases {
 
@@ -38,7 +37,6 @@ struct Tensor {
 // What a case runs with: a buffer for each of its tensors, in their order.
 struct Call {
   ComputeEncoder& encoder;
-  KernelRegistry& registry;
   std::span<const Buffer> buffers;
   const Buffer& operator[](size_t i) const { return buffers[i]; }
 };
@@ -71,10 +69,11 @@ struct OpCase {
   uint64_t bytes_moved() const;
 };
 
-// A call that must be refused. The device is there to make buffers of.
+// A call that must be refused, with zero-filled buffers.
 struct WrongCall {
   std::string what;  // "weight of another length"
-  std::function<Status(const Device&, ComputeEncoder&, KernelRegistry&)> call;
+  std::vector<std::pair<Dtype, Shape>> arguments;
+  std::function<Status(const Call&)> call;
   ErrorCode code;
   std::string message;  // a part of the error's text, with the actual and the expected value
 };
@@ -92,6 +91,8 @@ struct OpCases {
 // defines std::vector<OpCases> <stem>_cases().
 std::vector<OpCases> all_op_cases();
 
+// What ops on floats are for.
+inline constexpr Dtype kFloats[] = {Dtype::kF32, Dtype::kF16, Dtype::kBf16};
 // What weights may be, in the order of docs/ops.md.
 inline constexpr Dtype kWeightFormats[] = {
     Dtype::kF32,  Dtype::kF16,    Dtype::kBf16,   Dtype::kQ4_0, Dtype::kQ4_1, Dtype::kQ5_0,

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "mlxn/ops/builtin_kernels.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 #include "mlxn/testing/case_run.h"
 
 namespace mlxn::cases {
@@ -83,10 +83,10 @@ Result<Peak> measure_peak(const Device& device) {
   return Peak{static_cast<double>(in.byte_len()) / read, kGroups * 32.0 * 64 * 8 * 2 / fma};
 }
 
-Status bench(const OpCases& op, const OpCase& op_case, const Device& device,
-             KernelRegistry& registry, const Peak& peak, double seconds) {
+Status bench(const OpCases& op, const OpCase& op_case, const Device& device, const Peak& peak,
+             double seconds) {
   MLXN_ASSIGN(const CaseRun run, CaseRun::create(op_case, device, 1));
-  MLXN_ASSIGN(const double time, best_time(seconds, [&] { return run.run(registry); }));
+  MLXN_ASSIGN(const double time, best_time(seconds, [&] { return run.run(); }));
   const double bytes = static_cast<double>(op_case.bytes_moved()) / time;
   const double flops = static_cast<double>(op_case.flops) / time;
   std::printf("| %-16s | %-8s | %-22s | %10.1f | %7.2f | %4.0f %% | %7.2f | %4.0f %% |\n",
@@ -98,8 +98,6 @@ Status bench(const OpCases& op, const OpCase& op_case, const Device& device,
 
 Status bench_all(const Options& options) {
   MLXN_ASSIGN(const Device device, Device::create());
-  KernelRegistry registry;
-  add_builtin_kernels(registry);
   MLXN_ASSIGN(const Peak peak, measure_peak(device));
   std::printf("%s: %.1f GB/s read, %.1f GFLOP/s (f32 multiply-add), best of many runs\n\n",
               device.name().c_str(), peak.bytes * 1e-9, peak.flops * 1e-9);
@@ -110,7 +108,7 @@ Status bench_all(const Options& options) {
     for (const OpCase& entry : op.cases) {
       const bool wanted = (op.op + " " + entry.name()).find(options.only) != std::string::npos;
       if (entry.use != Use::kBench || !wanted) continue;
-      MLXN_TRY(bench(op, entry, device, registry, peak, options.seconds));
+      MLXN_TRY(bench(op, entry, device, peak, options.seconds));
     }
   }
   return {};

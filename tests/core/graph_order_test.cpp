@@ -1,6 +1,7 @@
 // What reordering leaves alone, where a graph is cut, and what finishing it reports.
 #include "mlxn/core/graph/graph_session.h"
 #include "mlxn/core/profile/profile.h"
+#include "mlxn/ops/op_kind.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

@@ -2,6 +2,7 @@
 #include "mlxn/core/encode/session.h"
 #include "mlxn/core/graph/graph_session.h"
 #include "mlxn/core/memory/pool.h"
+#include "mlxn/ops/op_kind.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

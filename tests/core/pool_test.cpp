@@ -28,6 +28,19 @@ class Pool : public testing::Test {
   Device device = make_null_device();
 };
 
+TEST_F(Pool, PrivateMemoryIsRecycledUnseen) {
+  BufferPool pool(device, {.mode = StorageMode::kPrivate, .zero_recycled = true});
+  const uint64_t before = members();
+  Buffer first = bytes(pool, 100);
+  EXPECT_EQ(first.storage_mode(), StorageMode::kPrivate);
+  EXPECT_EQ(first.contents(), nullptr);
+  EXPECT_EQ(members(), before + 1);
+  MTL::Buffer* memory = first.metal_buffer();
+  first = {};
+  expect_counts(pool, 0, 1);
+  EXPECT_EQ(bytes(pool, 100).metal_buffer(), memory);
+}
+
 // The original rounds to powers of two and gives one byte for zero (edges 18 and 21).
 TEST_F(Pool, SizeClasses) {
   const std::vector<std::pair<uint64_t, uint64_t>> cases = {

@@ -3,6 +3,7 @@
 #include "mlxn/core/encode/session.h"
 #include "mlxn/core/graph/graph.h"
 #include "mlxn/core/memory/internal/storage.h"
+#include "mlxn/ops/op_kind.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
@@ -91,7 +92,7 @@ class NextOnly : public Promises {
     attempt(e);
     EXPECT_OK(inc_one(e, middle, out));
     const auto nodes = *e.take_capture();
-    EXPECT_EQ(nodes.back().op_kind, OpKind::kOther);
+    EXPECT_EQ(nodes.back().op, OpKind::kOther);
     EXPECT_EQ(nodes.back().accesses.size(), 3u) << "two reads and a write, by reflection";
   }
 };
@@ -134,7 +135,7 @@ TEST_F(NextOnly, ABarrierIsNoDispatch) {
   e.start_capture();
   EXPECT_OK(inc_one(e, x, y));
   const auto nodes = *e.take_capture();
-  EXPECT_EQ(nodes.front().op_kind, OpKind::kSdpa);
+  EXPECT_EQ(nodes.front().op, OpKind::kSdpa);
   EXPECT_EQ(nodes.front().accesses.size(), 1u);
 }
 

@@ -1,4 +1,4 @@
-// The example in the README is the program in examples.
+// The examples in the README are the programs in examples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,9 +16,12 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-TEST(Readme, ShowsTheExample) {
-  const std::string readme = read_file("README.md"), program = read_file("examples/session.cpp");
-  const size_t begin = readme.find("```cpp\n") + 7, end = readme.find("```", begin);
+// The first block of C++ behind the link to the program.
+void expect_shown(const std::string& path, size_t least_lines) {
+  const std::string readme = read_file("README.md"), program = read_file(path);
+  const size_t link = readme.find("(" + path + ")");
+  ASSERT_NE(link, std::string::npos) << path;
+  const size_t begin = readme.find("```cpp\n", link) + 7, end = readme.find("```", begin);
   ASSERT_LT(begin, end);
   std::istringstream block(readme.substr(begin, end - begin));
   size_t shown = 0;
@@ -27,7 +30,12 @@ TEST(Readme, ShowsTheExample) {
     EXPECT_THAT(program, testing::HasSubstr(line + "\n"));
     ++shown;
   }
-  EXPECT_GE(shown, 20u);
+  EXPECT_GE(shown, least_lines);
+}
+
+TEST(Readme, ShowsTheExamples) {
+  expect_shown("examples/session.cpp", 20);
+  expect_shown("examples/generate.cpp", 8);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -383,6 +384,35 @@ TEST(KernelRegistry, MayDieBeforeItsPipelines) {
     pipeline = registry.get_pipeline("one", device);
   }
   EXPECT_EQ(result_of(device, pipeline), 1);
+}
+
+TEST(KernelRegistry, ASetIsAddedOnce) {
+  KernelRegistry registry;
+  std::atomic<int> calls{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      registry.add_once("set", [&](KernelRegistry& to) {
+        ++calls;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));  // so that the others wait
+        to.register_library("a", constant_kernel("a", "1"));
+        to.register_library("b", constant_kernel("b", "2"));
+      });
+      EXPECT_EQ(registry.source_count(), 2u);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(calls, 1);
+  registry.add_once("other", [](KernelRegistry& to) { to.register_source("c", "text"); });
+  EXPECT_EQ(registry.source_count(), 3u);
+}
+
+TEST(KernelRegistry, OfADevice) {
+  const Device device = make_device(), other = make_device();
+  const Device second_queue = *device.with_new_queue();
+  device.kernels().register_source("one", constant_kernel("one", "1"));
+  EXPECT_EQ(result_of(device, second_queue.kernels().get_pipeline("one", second_queue)), 1);
+  EXPECT_ERROR(kFunctionNotFound, other.kernels().get_pipeline("one", other));
 }
 
 TEST(KernelRegistry, CompileStatsTellWhereKernelsCameFrom) {

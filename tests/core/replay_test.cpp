@@ -5,6 +5,7 @@
 #include "mlxn/core/graph/graph.h"
 #include "mlxn/core/graph/graph_session.h"
 #include "mlxn/core/profile/profile.h"
+#include "mlxn/ops/op_kind.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

@@ -1,5 +1,6 @@
 // Seed 000: timestamps around single dispatches, and what happens where the device has none.
 #include "mlxn/core/encode/session.h"
+#include "mlxn/ops/op_kind.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {

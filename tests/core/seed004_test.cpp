@@ -3,6 +3,7 @@
 
 #include "mlxn/core/device/internal/context.h"
 #include "mlxn/core/memory/internal/storage.h"
+#include "mlxn/ops/op_kind.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
@@ -155,8 +156,8 @@ TEST_F(Seed004, SetOpKindTagsTheNextDispatchOnly) {
   e.set_op_kind(OpKind::kSdpa);
   for (int i = 0; i < 2; ++i) EXPECT_OK(inc_one(e, in, out));
   const auto nodes = *e.take_capture();
-  EXPECT_EQ(nodes.at(0).op_kind, OpKind::kSdpa);
-  EXPECT_EQ(nodes.at(1).op_kind, OpKind::kOther);
+  EXPECT_EQ(nodes.at(0).op, OpKind::kSdpa);
+  EXPECT_EQ(nodes.at(1).op, OpKind::kOther);
 }
 
 // Capture.

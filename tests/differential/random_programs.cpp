@@ -121,8 +121,7 @@ std::vector<std::vector<uint32_t>> interpret(const Program& program, const Memor
 
 Machine::Machine(MTL::Device* metal, const RuntimeOptions& options)
     : device_(*Device::wrap(metal, options)) {
-  registry_.register_library("random_programs", kSource);
-  add_builtin_kernels(registry_);
+  device_.kernels().register_library("random_programs", kSource);
   for (uint32_t i = 0; i < kArrays; ++i) {
     arrays_.push_back(*device_.alloc(Dtype::kU32, {kArrayLength}));
   }
@@ -161,7 +160,8 @@ Status Machine::encode_array_step(ComputeEncoder& encoder, const Step& step, For
   const Buffer a = view(step.in[0]), b = view(step.in[1]), out = view(step.out);
   const uint32_t count = step.out.count;
   static constexpr const char* kKernels[] = {"fill", "combine", "reverse", "in_place"};
-  MLXN_ASSIGN(const Pipeline pipeline, registry_.get_pipeline(kKernels[step.kind], device_));
+  MLXN_ASSIGN(const Pipeline pipeline,
+              device_.kernels().get_pipeline(kKernels[step.kind], device_));
   std::vector<Binding> bindings;
   std::vector<const Buffer*> reads, writes = {&out};
   switch (step.kind) {
@@ -200,13 +200,13 @@ Status Machine::interrupt(CommandEncoder& encoder, const Step& step) {
     case Step::kCapture: {
       MLXN_TRY(capture());
       announce_nothing();
-      MLXN_ASSIGN(const Pipeline fill, registry_.get_pipeline("fill", device_));
+      MLXN_ASSIGN(const Pipeline fill, device_.kernels().get_pipeline("fill", device_));
       (void)encoder.encode(fill, {}, width(1), width(1)).has_value();
       return {};
     }
     case Step::kRefused: {
       announce_nothing();
-      MLXN_ASSIGN(const Pipeline fill, registry_.get_pipeline("fill", device_));
+      MLXN_ASSIGN(const Pipeline fill, device_.kernels().get_pipeline("fill", device_));
       if (encoder.encode_with_args(fill, {{0, elsewhere_}}, width(1), width(1))) {
         return Error(ErrorCode::kInternal, "a dispatch without its arguments was accepted");
       }
@@ -236,12 +236,12 @@ Status Machine::encode(ComputeEncoder& encoder, const Step& step, Form form) {
   if (step.kind <= Step::kInPlace) return encode_array_step(encoder, step, form);
   const Buffer &in = tables_[step.table[0]], &scale = tables_[step.table[1]],
                &out = tables_[step.table[2]];
-  if (step.kind == Step::kTableMul) return elementwise_mul(encoder, registry_, in, scale, out);
-  if (step.kind == Step::kTableAdd) return elementwise_add(encoder, registry_, in, scale, out);
+  if (step.kind == Step::kTableMul) return elementwise_mul(encoder, {in, scale, out});
+  if (step.kind == Step::kTableAdd) return elementwise_add(encoder, {in, scale, out});
   // The result in between is dropped at once: only a graph may still hold it.
   MLXN_ASSIGN(const Buffer normed, device_.alloc(Dtype::kF32, {kRows, kDim}));
-  MLXN_TRY(rms_norm(encoder, registry_, {.input = in, .weight = weight_, .output = normed}));
-  return elementwise_mul(encoder, registry_, normed, scale, out);
+  MLXN_TRY(rms_norm(encoder, {.input = in, .weight = weight_, .output = normed}));
+  return elementwise_mul(encoder, {normed, scale, out});
 }
 
 }  // namespace mlxn::test

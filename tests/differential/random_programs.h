@@ -9,7 +9,6 @@
 
 #include "mlxn/core/encode/session.h"
 #include "mlxn/core/graph/graph_session.h"
-#include "mlxn/ops/builtin_kernels.h"
 #include "tests/core/core_test.h"
 
 namespace mlxn::test {
@@ -58,7 +57,6 @@ class Machine {
   void load(const Memory& memory);
   Memory store() const;
   const Device& device() const { return device_; }
-  KernelRegistry& registry() { return registry_; }
 
   enum class Form { kDeclared, kReflected };  // who says what a dispatch reads and writes
   Status encode(ComputeEncoder& encoder, const Step& step, Form form);
@@ -70,7 +68,6 @@ class Machine {
   Buffer view(const View& view) const;
 
   Device device_;
-  KernelRegistry registry_;
   std::vector<Buffer> arrays_, tables_;
   Buffer weight_, elsewhere_;
 };

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/fusion_rules.h"
 
 #include "tests/differential/random_programs.h"
 
@@ -162,15 +163,15 @@ TEST_F(RandomPrograms, ReplayedTwiceEqualsRunTwice) {
 TEST_F(RandomPrograms, FusedAndReordered) {
   Machine machine(shuffling_device(), {});
   FinishOptions options;
-  options.fuse = options.reorder = true;
-  options.registry = &machine.registry();
+  options.fuse = fusion_rules();
+  options.reorder = true;
   size_t fusions = 0, moved = 0, barriers = 0, plain_barriers = 0;
   each_program(kPrograms, [&](const Program& program, const Memory& before, const Memory& after) {
     machine.load(before);
     auto stats = run_optimised(machine, program, options);
     EXPECT_OK(stats);
     EXPECT_EQ(machine.store(), after);
-    fusions += stats->fusions;
+    fusions += stats->fusions.total();
     moved += stats->moved;
     barriers += stats->barriers[0];
     auto graph = capture(machine, program, Machine::Form::kDeclared);
@@ -185,8 +186,8 @@ TEST_F(RandomPrograms, FusedAndReordered) {
 TEST_F(RandomPrograms, TwoCommandBuffers) {
   Machine machine(shuffling_device(), {});
   FinishOptions options;
-  options.fuse = options.reorder = options.two_command_buffers = true;
-  options.registry = &machine.registry();
+  options.fuse = fusion_rules();
+  options.reorder = options.two_command_buffers = true;
   std::mt19937_64 random(kSeed + 1);
   // Programs joined until the cut, at 64 dispatches, lies inside.
   Machine serial(shuffling_device(), with(&RuntimeOptions::serial_dispatch));

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mlxn/io/byte_writer.h"
+#include "mlxn/io/internal/byte_writer.h"
 #include "mlxn/io/mlx_quantised.h"
 #include "mlxn/io/safetensors.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/io/byte_writer.h"
+#include "mlxn/io/internal/byte_writer.h"
 
 namespace mlxn::io {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mlxn/io/byte_writer.h"
+#include "mlxn/io/internal/byte_writer.h"
 #include "mlxn/io/metadata.h"
 
 namespace mlxn::io {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/io/byte_writer.h"
+#include "mlxn/io/internal/byte_writer.h"
 #include "tests/io/temp_folder.h"
 
 namespace mlxn::io {

@@ -5,7 +5,6 @@
 
 #include "mlxn/core/encode/session.h"
 #include "mlxn/core/profile/gpu_trace.h"
-#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/elementwise/elementwise.h"
 
 namespace mlxn {
@@ -13,17 +12,15 @@ namespace {
 
 Status write(const char* path, bool racy) {
   MLXN_ASSIGN(Device device, Device::create());
-  KernelRegistry registry;
-  add_builtin_kernels(registry);
   MLXN_ASSIGN(Buffer a, device.alloc(Dtype::kF32, {1024}));
   MLXN_ASSIGN(Buffer b, device.alloc(Dtype::kF32, {1024}));
   MLXN_ASSIGN(auto values, a.as_mut_slice<float>());
   for (float& value : values) value = 1.5f;
   MLXN_ASSIGN(GpuTrace capture, GpuTrace::start(device, path));
   MLXN_ASSIGN(CommandEncoder encoder, device.command_encoder());
-  MLXN_TRY(elementwise_add(encoder, registry, a, a, b));
+  MLXN_TRY(elementwise_add(encoder, {a, a, b}));
   if (!racy) MLXN_TRY(encoder.memory_barrier());
-  MLXN_TRY(elementwise_mul(encoder, registry, b, b, a));
+  MLXN_TRY(elementwise_mul(encoder, {b, b, a}));
   MLXN_TRY(encoder.commit_and_wait());
   capture.end();
   return {};

@@ -83,7 +83,8 @@ TEST(ModelFile, FaultsAreToldWithNamesAndNumbers) {
   const Fault faults[] = {
       {"other architecture",
        [](TinyModel& m) { m.metadata["general.architecture"] = words("mamba"); },
-       ErrorCode::kUnsupported, "architecture 'mamba' is not there yet, expected one of: llama"},
+       ErrorCode::kUnsupported,
+       "architecture 'mamba' is not there yet, expected one of: llama, qwen2, qwen3"},
       {"no architecture", [](TinyModel& m) { m.metadata.erase("general.architecture"); },
        ErrorCode::kCorruptData, "general.architecture"},
       {"missing hyperparameter", [](TinyModel& m) { m.metadata.erase("llama.block_count"); },

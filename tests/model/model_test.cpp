@@ -5,17 +5,15 @@
 #include <Metal/Metal.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <mlxn/metal_extensions.hpp>
 
 #include "mlxn/base/strings.h"
 #include "mlxn/io/cut_file_guard.h"
 #include "mlxn/model/evaluator.h"
 #include "mlxn/model/generator.h"
+#include "tests/model/reference_file.h"
 
 namespace mlxn::model {
 namespace {
@@ -31,40 +29,11 @@ struct Reference {
   std::vector<Answer> answers;
 };
 
-class Reader {
- public:
-  explicit Reader(std::string bytes) : bytes_(std::move(bytes)) {}
-  template <class T>
-  std::vector<T> take(size_t count) {
-    std::vector<T> out(count);
-    if (at_ + count * sizeof(T) > bytes_.size()) return {};
-    std::memcpy(out.data(), bytes_.data() + at_, count * sizeof(T));
-    at_ += count * sizeof(T);
-    return out;
-  }
-  int32_t number() { return take<int32_t>(1).at(0); }
-  std::vector<int32_t> list() { return take<int32_t>(static_cast<size_t>(number())); }
-
- private:
-  std::string bytes_;
-  size_t at_ = 0;
-};
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  EXPECT_NE(value, nullptr) << name << " must be set: run this test through ctest";
-  return value ? value : "";
-}
-
 const Reference& reference() {
   static const Reference loaded = [] {
-    std::ifstream file(variable("MLXN_TEST_REFERENCE"), std::ios::binary);
-    Reader reader(std::string(std::istreambuf_iterator<char>(file), {}));
-    Reference r;
-    r.text = reader.list();
-    const auto rows = static_cast<size_t>(reader.number());
-    r.width = static_cast<size_t>(reader.number());
-    r.logits = reader.take<float>(rows * r.width);
+    ReferenceReader reader(variable("MLXN_TEST_REFERENCE"));
+    ReferenceLogits logits(reader);
+    Reference r = {std::move(logits.tokens), logits.width, std::move(logits.logits), {}};
     for (int32_t i = reader.number(); i > 0; --i) {
       auto prompt = reader.list();
       r.answers.push_back({std::move(prompt), reader.list()});
@@ -109,16 +78,6 @@ std::vector<float> logits_after(Evaluator& evaluator, std::span<const int32_t> t
   auto logits = evaluator.append(sequence, tokens);
   EXPECT_TRUE(logits) << logits.error().to_string();
   return logits ? std::vector<float>(logits->begin(), logits->end()) : std::vector<float>();
-}
-
-double nmse(std::span<const float> actual, std::span<const float> expected) {
-  double error = 0, scale = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double difference = static_cast<double>(actual[i]) - static_cast<double>(expected[i]);
-    error += difference * difference;
-    scale += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
-  }
-  return error / scale;
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -300,6 +259,37 @@ TEST(ModelMemory, AFileThatIsCutIsAnErrorAndNoCrash) {
   EXPECT_EQ(evaluator.tokens(0).size(), 1u);
 }
 
+TEST(ModelMemory, UploadedWeightsGiveTheSameBits) {
+  const Result<Device> device = Device::create(concurrent());
+  ASSERT_TRUE(device) << device.error().to_string();
+  uint64_t last = 0, all = 0;
+  const auto model = Model::load(*device, variable("MLXN_TEST_MODEL"),
+                                 {.copy = true, .progress = [&](uint64_t done, uint64_t total) {
+                                    EXPECT_GT(done, last);
+                                    EXPECT_LE(done - last, uint64_t{16} << 20);
+                                    last = done;
+                                    all = total;
+                                  }});
+  ASSERT_TRUE(model) << model.error().to_string();
+  EXPECT_EQ((*model)->mapped_bytes(), 0u);
+  EXPECT_EQ((*model)->copied_bytes(), shared_model()->mapped_bytes());
+  EXPECT_EQ(last, all);
+  EXPECT_EQ(all, shared_model()->mapped_bytes());
+  EXPECT_TRUE(same_bits(trace(*model, {}), trace(shared_model(), {})));
+}
+
+TEST(ModelMemory, WhatADeviceCannotMapIsUploaded) {
+  NS::Error* error = nullptr;
+  const auto metal_device = NS::TransferPtr(metal::create_device({}, &error));
+  const Result<Device> device = Device::wrap(metal_device.get(), concurrent());
+  ASSERT_TRUE(device) << device.error().to_string();
+  metal::inject_fault(metal_device.get(), metal::Fault::kAllocation);
+  const auto model = load(*device);
+  ASSERT_TRUE(model);
+  EXPECT_GT(model->copied_bytes(), 0u);
+  EXPECT_EQ(model->copied_bytes() + model->mapped_bytes(), shared_model()->mapped_bytes());
+}
+
 TEST(ModelMemory, WeightsAreUsedWhereTheyLie) {
   EXPECT_EQ(shared_model()->copied_bytes(), 0u);
   EXPECT_GT(shared_model()->mapped_bytes(), uint64_t{90} << 20);
@@ -312,17 +302,57 @@ TEST(ModelPasses, APassOverManyTokensEndsBetweenLayersWhenCancelled) {
 
   Evaluator evaluator = make(shared_model());
   int asked = 0;
-  const auto ended = evaluator.append(0, tokens, [&] { return ++asked == 3; });
+  const auto ended = evaluator.append(0, tokens, {.cancelled = [&] { return ++asked == 3; }});
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code(), ErrorCode::kCancelled) << ended.error().to_string();
   EXPECT_EQ(asked, 3);  // before the pass and behind two layers
   EXPECT_TRUE(evaluator.tokens(0).empty());
 
   asked = 0;
-  const auto logits = evaluator.append(0, tokens, [&] { return ++asked == 0; });
+  const auto logits = evaluator.append(0, tokens, {.cancelled = [&] { return ++asked == 0; }});
   ASSERT_TRUE(logits) << logits.error().to_string();
   EXPECT_EQ(asked, static_cast<int>(shared_model()->shape().layers));
   EXPECT_TRUE(std::ranges::equal(*logits, expected));
+}
+
+// Passes are encoded while others run, and each finds its own tokens.
+TEST(ModelPasses, APromptInManyPassesIsToldAsItGoes) {
+  const auto& text = reference().text;
+  std::vector<float> expected;
+  for (uint32_t chunk : {9u, 16u}) {
+    for (const bool watched : {false, true}) {
+      Evaluator evaluator = make(shared_model(), {.chunk = chunk});
+      std::vector<uint64_t> told;
+      AppendEvents events = {.progress = [&](uint64_t done, uint64_t total) {
+        EXPECT_EQ(total, text.size());
+        told.push_back(done);
+      }};
+      if (watched) events.cancelled = [] { return false; };
+      const auto logits = evaluator.append(0, text, events);
+      ASSERT_TRUE(logits) << logits.error().to_string();
+      EXPECT_EQ(told.size(), (text.size() + chunk - 1) / chunk - 1);  // two at the end are one
+      EXPECT_TRUE(std::ranges::is_sorted(told));
+      EXPECT_EQ(told.back(), text.size());
+      EXPECT_EQ(evaluator.tokens(0).size(), text.size());
+      if (expected.empty()) expected.assign(logits->begin(), logits->end());
+      EXPECT_TRUE(std::ranges::equal(*logits, expected)) << "chunks of " << chunk;
+    }
+  }
+}
+
+TEST(ModelPasses, WhatWholePassesHaveReadStaysWhenCancelled) {
+  const std::vector<int32_t> tokens(48, 7);
+  Evaluator evaluator = make(shared_model(), {.chunk = 16});
+  const int layers = static_cast<int>(shared_model()->shape().layers);
+  int asked = 0;  // in the middle of the third pass
+  const auto ended =
+      evaluator.append(0, tokens, {.cancelled = [&] { return ++asked == 2 * layers + 5; }});
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(evaluator.tokens(0).size(), 32u);
+  Evaluator whole = make(shared_model(), {.chunk = 16});
+  const std::vector<float> expected = logits_after(whole, tokens);
+  EXPECT_TRUE(same_bits(logits_after(evaluator, std::span(tokens).subspan(32)), expected));
 }
 
 TEST(ModelPasses, OneCommandBufferForAToken) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a Llama-type GGUF model must answer, computed with numpy and nothing of this library.
+"""What a Llama-type or Qwen GGUF model must answer, computed with numpy and nothing of this library.
 
 Weights are dequantised by the gguf package; everything else is written out below: products with weights in
 float32, the rest in float64. Writes one file for model_test.cpp: little-endian int32 and float32 fields, each
@@ -37,28 +37,40 @@ class Model:
         for tensor in reader.tensors:
             data = gguf.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
             self.tensors[tensor.name] = data.reshape(tuple(reversed(tensor.shape.tolist())))
-        get = lambda name: self.fields["llama." + name].contents()
+        architecture = self.fields["general.architecture"].contents()
+
+        def get(name, *other):
+            field = self.fields.get(f"{architecture}.{name}")
+            return field.contents() if field or not other else other[0]
+
         self.layers, self.heads = get("block_count"), get("attention.head_count")
         self.kv_heads, self.epsilon = get("attention.head_count_kv"), get("attention.layer_norm_rms_epsilon")
         self.base = get("rope.freq_base")
-        self.dim = get("embedding_length") // self.heads
+        self.dim = get("attention.key_length", get("embedding_length") // self.heads)
+        self.halves = architecture != "llama"
 
     def times(self, x, name):
-        return (x.astype(np.float32) @ self.tensors[name].T).astype(np.float64)
+        product = (x.astype(np.float32) @ self.tensors[name].T).astype(np.float64)
+        return product + self.tensors.get(name.replace(".weight", ".bias"), 0)
 
     def norm(self, x, name):
         scale = 1 / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self.epsilon)
         return x * scale * self.tensors[name]
 
     def rope(self, x, positions):
-        """Pairs (2i, 2i + 1) of each head turn by position * base^(-2i / dim)."""
+        """Pair i of each head turns by position * base^(-2i / dim); it is (2i, 2i + 1), or (i, i + dim / 2)."""
         angles = positions[:, None] * self.base ** (-np.arange(0, self.dim, 2) / self.dim)
         cos, sin = np.cos(angles)[:, None, :], np.sin(angles)[:, None, :]
-        even, odd = x[..., 0::2], x[..., 1::2]
+        half = self.dim // 2
+        first, second = (slice(half), slice(half, None)) if self.halves else (slice(0, None, 2), slice(1, None, 2))
         out = np.empty_like(x)
-        out[..., 0::2] = even * cos - odd * sin
-        out[..., 1::2] = even * sin + odd * cos
+        out[..., first] = x[..., first] * cos - x[..., second] * sin
+        out[..., second] = x[..., first] * sin + x[..., second] * cos
         return out
+
+    def heads_of(self, x, heads, norm):
+        x = x.reshape(len(x), heads, self.dim)
+        return self.norm(x, norm) if norm in self.tensors else x
 
     def attention(self, q, k, v, first):
         groups = self.heads // self.kv_heads
@@ -84,8 +96,8 @@ class Model:
             name = f"blk.{i}."
             n = self.norm(x, name + "attn_norm.weight")
             q, k, v = (self.times(n, name + f"attn_{part}.weight") for part in "qkv")
-            q = self.rope(q.reshape(len(x), self.heads, self.dim), positions)
-            k = self.rope(k.reshape(len(x), self.kv_heads, self.dim), positions)
+            q = self.rope(self.heads_of(q, self.heads, name + "attn_q_norm.weight"), positions)
+            k = self.rope(self.heads_of(k, self.kv_heads, name + "attn_k_norm.weight"), positions)
             v = v.reshape(len(x), self.kv_heads, self.dim)
             mixed = []
             for (tokens, cache), end, first in zip(parts, ends, firsts):

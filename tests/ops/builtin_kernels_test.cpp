@@ -13,13 +13,13 @@ namespace {
 // Every file below mlxn/ops is in the table, and every kernel in it compiles.
 TEST(BuiltinKernels, AllCompile) {
   OpDevice& on = *op_devices().front();
-  EXPECT_EQ(on.registry.source_count(), builtin_kernels().size());
-  auto names = on.registry.kernel_names(on.device);
+  EXPECT_EQ(on.kernels().source_count(), builtin_kernels().size());
+  auto names = on.kernels().kernel_names(on.device);
   ASSERT_TRUE(names) << names.error().to_string();
   EXPECT_GE(names->size(), 95u);
   std::vector<PipelineRequest> requests;
   for (const std::string& name : *names) requests.push_back({name});
-  const Status status = on.registry.prewarm(on.device, requests);
+  const Status status = on.kernels().prewarm(on.device, requests);
   EXPECT_TRUE(status) << status.error().to_string();
 }
 
@@ -38,8 +38,7 @@ TEST(BuiltinKernels, EveryLevelHasItsCode) {
     ASSERT_TRUE(owned) << level;
     auto device = Device::wrap(owned.get());
     ASSERT_TRUE(device);
-    KernelRegistry registry;
-    add_builtin_kernels(registry);
+    KernelRegistry& registry = builtin_registry(*device);
     auto names = registry.kernel_names(*device);
     ASSERT_TRUE(names) << names.error().to_string();
     ASSERT_TRUE(registry.prewarm(*device, {{names->front()}, {names->back()}}));

@@ -73,7 +73,7 @@ TEST_P(OpCaseTest, AgreesWithTheReference) {
     SCOPED_TRACE(str(on->name, ", --gtest_random_seed=", GTEST_FLAG_GET(random_seed)));
     auto run = cases::CaseRun::create(*GetParam().op_case, on->device, seed);
     ASSERT_TRUE(run) << run.error().to_string();
-    const Status status = run->run(on->registry);
+    const Status status = run->run();
     ASSERT_TRUE(status) << status.error().to_string();
     if (!first.empty()) {
       EXPECT_EQ(run->bytes() == first, true) << "workers change the bits";
@@ -94,7 +94,11 @@ TEST_P(WrongCallTest, IsRefused) {
   const WrongCall& wrong = *GetParam().call;
   CommandEncoder encoder(on.device);
   encoder.start_capture();
-  const Status status = wrong.call(on.device, encoder, on.registry);
+  std::vector<Buffer> buffers;
+  for (const auto& [dtype, shape] : wrong.arguments) {
+    buffers.push_back(*on.device.alloc(dtype, shape));
+  }
+  const Status status = wrong.call({encoder, buffers});
   ASSERT_FALSE(status);
   EXPECT_EQ(to_string(status.error().code()), to_string(wrong.code));
   EXPECT_NE(status.error().message().find(wrong.message), std::string::npos)

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "mlxn/core/kernels/kernel_registry.h"
 #include "mlxn/ops/builtin_kernels.h"
 
 namespace mlxn::test {
@@ -16,13 +15,11 @@ namespace mlxn::test {
 struct OpDevice {
   OpDevice(std::string executor, uint32_t workers, uint64_t schedule_seed)
       : name(executor + " " + std::to_string(workers)),
-        device(make(std::move(executor), workers, schedule_seed)) {
-    add_builtin_kernels(registry);
-  }
+        device(make(std::move(executor), workers, schedule_seed)) {}
 
   std::string name;
   Device device;
-  KernelRegistry registry;
+  KernelRegistry& kernels() const { return builtin_registry(device); }
 
  private:
   static Device make(std::string executor, uint32_t workers, uint64_t schedule_seed) {

@@ -8,6 +8,7 @@
 #include "mlxn/ops/elementwise/elementwise.h"
 #include "mlxn/ops/matmul/matmul.h"
 #include "mlxn/ops/norm/rms_norm.h"
+#include "mlxn/ops/op_kind.h"
 #include "mlxn/ops/softmax/softmax.h"
 #include "mlxn/testing/stored_values.h"
 #include "tests/ops/ops_fixture.h"
@@ -50,7 +51,6 @@ class Ops : public testing::TestWithParam<Dtype> {
   }
 
   const Device& device_ = op_devices().front()->device;
-  KernelRegistry& registry_ = op_devices().front()->registry;
   std::mt19937_64 generator_{17};
 };
 
@@ -64,10 +64,10 @@ TEST_P(Ops, FusedNormHasTheBitsOfNormAndMultiply) {
     const Buffer scale = random(dtype(), shape), norm = random(dtype(), shape);
     const Buffer apart = random(dtype(), shape), fused = random(dtype(), shape);
     run([&](CommandEncoder& encoder) -> Status {
-      MLXN_TRY(rms_norm(encoder, registry_, {.input = x, .weight = w, .output = norm}));
+      MLXN_TRY(rms_norm(encoder, {.input = x, .weight = w, .output = norm}));
       MLXN_TRY(encoder.memory_barrier());
-      MLXN_TRY(elementwise_mul(encoder, registry_, norm, scale, apart));
-      return rms_norm_mul(encoder, registry_, {.input = x, .weight = w, .output = fused}, scale);
+      MLXN_TRY(elementwise_mul(encoder, {norm, scale, apart}));
+      return rms_norm_mul(encoder, {{.input = x, .weight = w, .output = fused}, scale});
     });
     EXPECT_EQ(bytes_of(apart), bytes_of(fused)) << shape.to_string();
   }
@@ -80,11 +80,11 @@ TEST_P(Ops, AreCapturedWithKindAndAccesses) {
   CommandEncoder encoder(device_);
   encoder.start_capture();
   const RmsNormParams params = {.input = x, .weight = w, .output = y};
-  EXPECT_TRUE(elementwise_add(encoder, registry_, x, x, y));
-  EXPECT_TRUE(elementwise_mul(encoder, registry_, x, x, y));
-  EXPECT_TRUE(rms_norm(encoder, registry_, params));
-  EXPECT_TRUE(softmax(encoder, registry_, x, y));
-  EXPECT_TRUE(rms_norm_mul(encoder, registry_, params, x));
+  EXPECT_TRUE(elementwise_add(encoder, {x, x, y}));
+  EXPECT_TRUE(elementwise_mul(encoder, {x, x, y}));
+  EXPECT_TRUE(rms_norm(encoder, params));
+  EXPECT_TRUE(softmax(encoder, {x, y}));
+  EXPECT_TRUE(rms_norm_mul(encoder, {params, x}));
   const auto nodes = encoder.take_capture();
   ASSERT_EQ(nodes->size(), 5u);
   const OpKind kinds[] = {OpKind::kElemAdd, OpKind::kElemMul, OpKind::kRmsNorm, OpKind::kSoftmax,
@@ -92,7 +92,7 @@ TEST_P(Ops, AreCapturedWithKindAndAccesses) {
   const size_t reads[] = {2, 2, 2, 1, 3};
   for (size_t i = 0; i < 5; ++i) {
     const CapturedNode& node = (*nodes)[i];
-    EXPECT_EQ(to_string(node.op_kind), std::string(to_string(kinds[i]))) << i;
+    EXPECT_EQ(node.op.name, kinds[i].name) << i;
     EXPECT_TRUE(node.annotated) << i;
     EXPECT_EQ(node.reads().size(), reads[i]) << i;
     ASSERT_EQ(node.writes().size(), 1u) << i;
@@ -121,7 +121,7 @@ TEST_P(Ops, DeclareWhatTheKernelsDo) {
       {"attention_64_f16", {0b1111111, 0b0100000, true}},
   };
   for (const auto& [name, access] : kernels) {
-    const auto pipeline = registry_.get_pipeline(name, device_);
+    const auto pipeline = builtin_pipeline(device_, name);
     ASSERT_TRUE(pipeline) << pipeline.error().to_string();
     EXPECT_EQ(pipeline->access().required, access.required) << name;
     EXPECT_EQ(pipeline->access().writes, access.writes) << name;
@@ -136,12 +136,12 @@ TEST_P(Ops, RowsOfAProductDoNotKnowEachOther) {
     const uint64_t depth = is_quantized(format) ? 1280 : 1100;
     const Buffer w = random(format, {kColumns, depth}), x = random(Dtype::kF32, {kRows, depth});
     const Buffer all = random(Dtype::kF32, {kRows, kColumns});
-    run([&](CommandEncoder& encoder) { return matmul(encoder, registry_, {w, x, all}); });
+    run([&](CommandEncoder& encoder) { return matmul(encoder, {w, x, all}); });
     for (uint64_t count : {1u, 2u, 4u, 5u, 8u, 9u}) {
       const Buffer part = *x.slice_view(4 * depth * (kRows - count), count * depth);
       const Buffer input = *part.reshape({count, depth});
       const Buffer some = random(Dtype::kF32, {count, kColumns});
-      run([&](CommandEncoder& encoder) { return matmul(encoder, registry_, {w, input, some}); });
+      run([&](CommandEncoder& encoder) { return matmul(encoder, {w, input, some}); });
       const auto expected = all.slice_view(4 * kColumns * (kRows - count), count * kColumns);
       EXPECT_EQ(bytes_of(some), bytes_of(*expected)) << to_string(format) << ", " << count;
     }
@@ -158,7 +158,7 @@ TEST_P(Ops, TokensDoNotKnowEachOther) {
                     const Buffer& out) {
     const Buffer at = numbers(p), of = numbers(s);
     run([&](CommandEncoder& encoder) {
-      return attention(encoder, registry_, {q, keys, values, at, of, out});
+      return attention(encoder, {q, keys, values, at, of, out});
     });
   };
   attend(queries, positions, sequences, all);
@@ -170,15 +170,40 @@ TEST_P(Ops, TokensDoNotKnowEachOther) {
   }
 }
 
-TEST(OpsErrors, WithoutBuiltinKernels) {
-  const Device& device = op_devices().front()->device;
-  KernelRegistry empty;
+// A device of its own, so that nobody has asked for kernels before.
+Device fresh_device() {
+  return *Device::wrap(op_devices().front()->device.metal_device(), RuntimeOptions{});
+}
+
+TEST(OpKernels, ComeWithTheFirstOpOfADevice) {
+  const Device device = fresh_device();
+  EXPECT_EQ(device.kernels().source_count(), 0u);
   const Buffer a = *device.alloc(Dtype::kF32, {8});
   CommandEncoder encoder(device);
-  const Status status = elementwise_add(encoder, empty, a, a, a);
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().code(), ErrorCode::kFunctionNotFound);
-  EXPECT_EQ(status.error().message(), "kernel not found: 'elementwise_add_f32'");
+  ASSERT_TRUE(elementwise_add(encoder, {a, a, a}));
+  EXPECT_EQ(device.kernels().source_count(), builtin_kernels().size());
+  EXPECT_TRUE(device.kernels().is_cached("elementwise_add_f32", device));
+  ASSERT_TRUE(elementwise_add(encoder, {a, a, a}));
+  EXPECT_EQ(device.kernels().stats().compiled, 1u);
+  EXPECT_EQ(device.kernels().stats().memory_hits, 1u);
+}
+
+TEST(OpKernels, AreReplacedByAUsersSource) {
+  const Device device = fresh_device();
+  device.kernels().register_source("elementwise_add_f32", R"(
+#include <metal_stdlib>
+kernel void elementwise_add_f32(device const float* a [[buffer(0)]], device const float* b [[buffer(1)]],
+                                device float* out [[buffer(2)]], constant uint& count [[buffer(3)]],
+                                uint i [[thread_position_in_grid]]) {
+  if (i < count) out[i] = a[i] - b[i];
+}
+)");
+  Buffer a = *device.alloc(Dtype::kF32, {8}), out = *device.alloc(Dtype::kF32, {8});
+  out.as_mut_slice<float>()->front() = 5;
+  CommandEncoder encoder(device);
+  ASSERT_TRUE(elementwise_add(encoder, {a, out, out}));
+  ASSERT_TRUE(encoder.commit_and_wait());
+  EXPECT_EQ(out.as_slice<float>()->front(), -5);
 }
 
 }  // namespace

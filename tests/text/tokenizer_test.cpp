@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "mlxn/text/tokenizer/internal/pre_tokenizer_table.h"
+#include "mlxn/text/tokenizer/internal/tokenizer_parts.h"
 #include "tests/text/toy_vocabulary.h"
 
 namespace mlxn::text {
@@ -227,6 +228,61 @@ TEST(PreTokenizer, InvalidBytesStandAlone) {
                     "ab\xFF\xFE"
                     "cd"),
               ElementsAre("ab", "\xFF\xFE", "cd"));
+}
+
+// A kind with spellings and a way back of its own: '_' stands for a space, and a text begins with
+// one that is not part of it.
+class SpacePrefixed final : public Tokenizer {
+ public:
+  static std::unique_ptr<Tokenizer> create(const io::Metadata& metadata) {
+    auto vocabulary = Vocabulary::load(metadata, [](std::string_view text, TokenType type) {
+      std::string bytes(text);
+      if (type == TokenType::kByte) bytes = "\n";
+      std::ranges::replace(bytes, '_', ' ');
+      return std::optional(std::move(bytes));
+    });
+    EXPECT_TRUE(vocabulary) << vocabulary.error().to_string();
+    return std::make_unique<SpacePrefixed>(
+        std::make_unique<Parts>(std::move(*vocabulary), "spaces", ""));
+  }
+  explicit SpacePrefixed(std::unique_ptr<Parts> parts) : Tokenizer(std::move(parts)) {}
+
+ protected:
+  Status encode_plain(std::string_view, bool, Ids&) const override { return {}; }
+  void decode_plain(std::span<const int32_t> ids, bool begins, std::string& text) const override {
+    for (const int32_t id : ids) {
+      std::string_view bytes = piece(id);
+      if (begins && bytes.starts_with(' ')) bytes.remove_prefix(1);
+      begins = false;
+      text += bytes;
+    }
+  }
+};
+
+TEST(TokenizerKinds, AKindHasItsOwnSpellingsAndItsOwnWayBack) {
+  io::Metadata metadata;
+  ToyVocabulary::put(
+      metadata, "tokenizer.ggml.tokens", io::MetaType::kArray,
+      io::MetaArray{io::MetaType::kString,
+                    std::vector<std::string>{"_a", "b_", "<s>", "<user>", "<0x0A>"}});
+  ToyVocabulary::put(metadata, "tokenizer.ggml.token_type", io::MetaType::kArray,
+                     io::MetaArray{io::MetaType::kI32, std::vector<int64_t>{1, 1, 3, 4, 6}});
+  const auto tokenizer = SpacePrefixed::create(metadata);
+  EXPECT_EQ(tokenizer->piece(0), " a");
+  EXPECT_EQ(*tokenizer->decode(Ids{0, 1, 0, 4}), "ab  a\n");
+  EXPECT_EQ(*tokenizer->decode(Ids{0, 1}, {.continues = true}), " ab ");
+  // Control tokens are no text; others that are found as a whole are.
+  EXPECT_EQ(*tokenizer->decode(Ids{2, 0}), "<s>a");
+  EXPECT_EQ(*tokenizer->decode(Ids{2, 0}, {.show_special = false}), "a");
+  EXPECT_EQ(*tokenizer->decode(Ids{3, 0}, {.show_special = false}), "<user> a");
+  EXPECT_EQ(*tokenizer->decode(Ids{0, 2, 0}), "a<s> a");
+  EXPECT_THAT(tokenizer->decode(Ids{0, 5}).error().message(), HasSubstr("token 1 is 5"));
+}
+
+TEST(TokenizerKinds, TheTableHasAnEntryForEachFile) {
+  std::vector<std::string_view> names;
+  for (const TokenizerEntry* entry : tokenizers()) names.push_back(entry->name);
+  EXPECT_THAT(names, ElementsAre("gpt2"));
 }
 
 }  // namespace

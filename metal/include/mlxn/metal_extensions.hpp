@@ -18,6 +18,7 @@ namespace mlxn::metal {
 struct DeviceOptions {
   std::string executor;           // "cpu" or "null"; empty: the setting `executor`
   uint32_t worker_count = 0;      // 0: the executor chooses
+  std::string cpu_target;         // level kernels are compiled for; empty: the setting `cpu_target`
   bool dispatch_sampling = true;  // false: counters can be sampled at encoder boundaries only
   bool cache = true;              // keep compiled kernels on disk (always in memory)
   std::string cache_folder;       // empty: the setting `cache_dir`
@@ -32,7 +33,7 @@ struct DeviceOptions {
   // Lowest tier, 0 to 3, in which kernels run on the CPU; a kernel that cannot takes a higher one.
   // -1: the setting `cpu_tier`, by which the compiler chooses unless set.
   int forced_tier = -1;
-  // Accepts a setting `cpu_target` that this machine cannot run, to compile kernels for others
+  // Accepts a `cpu_target` that this machine cannot run, to compile kernels for others
   // (serialize_kernels); command buffers then fail.
   bool foreign_target = false;
   // Milliseconds after which the commands of a command buffer (those between two of its event

@@ -81,6 +81,7 @@ Result<Ref<DeviceObject>> DeviceObject::create(const metal::DeviceOptions& optio
   }
   MLXN_ASSIGN(const int tier, tier_of(options));
   MLXN_ASSIGN(auto executor, entry->create({.worker_count = options.worker_count,
+                                            .cpu_target = options.cpu_target,
                                             .dispatch_sampling = options.dispatch_sampling,
                                             .schedule_seed = options.schedule_seed,
                                             .watchdog_ms = options.watchdog_ms,

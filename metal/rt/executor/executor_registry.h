@@ -12,6 +12,7 @@ namespace mlxn::rt {
 
 struct ExecutorOptions {
   uint32_t worker_count = 0;  // 0: the executor chooses
+  std::string cpu_target;     // empty: the setting
   bool dispatch_sampling = true;
   uint64_t schedule_seed = 0;    // shuffles what runs between two barriers; 0: the setting
   uint32_t watchdog_ms = 0;      // limit of a command list; 0: the setting

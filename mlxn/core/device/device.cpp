@@ -123,6 +123,9 @@ Counters Device::counters() const {
 Profile& Device::profile() const {
   return context_->profile;
 }
+KernelRegistry& Device::kernels() const {
+  return context_->kernels;
+}
 std::string Device::to_string() const {
   return str("Device(", name(), ")");
 }

@@ -20,6 +20,7 @@ class CommandEncoder;
 class Context;
 class EncoderSession;
 class GraphSession;
+class KernelRegistry;
 class Queue;
 struct GraphSessionOptions;
 
@@ -89,6 +90,9 @@ class Device {
   // Since the device was made; take two and subtract.
   Counters counters() const;
   Profile& profile() const;
+  // Shared by all users of the device: for kernels under names that are known everywhere. Who wants
+  // names of their own makes a registry of their own.
+  KernelRegistry& kernels() const;
 
   std::string to_string() const;  // "Device(name)"
 

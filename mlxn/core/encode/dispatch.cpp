@@ -15,22 +15,6 @@ std::vector<BufferRange> with_role(const std::vector<BufferRange>& all, MemRange
 
 }  // namespace
 
-const char* to_string(OpKind kind) {
-  switch (kind) {
-    case OpKind::kRmsNorm: return "RmsNorm";
-    case OpKind::kElemMul: return "ElemMul";
-    case OpKind::kElemAdd: return "ElemAdd";
-    case OpKind::kSdpa: return "Sdpa";
-    case OpKind::kSoftmax: return "Softmax";
-    case OpKind::kOther: return "Other";
-  }
-  return "Other";
-}
-
-bool is_reorderable(OpKind kind) {
-  return kind != OpKind::kSdpa && kind != OpKind::kSoftmax;
-}
-
 std::vector<BufferRange> CapturedNode::reads() const {
   return with_role(accesses, MemRangeRole::kSrc);
 }

@@ -23,11 +23,12 @@ enum class DispatchKind {
   kThreadgroups,  // the grid counts threadgroups
 };
 
-// What kind of work a dispatch does, for fusion, reordering and profiles.
-enum class OpKind : uint8_t { kRmsNorm, kElemMul, kElemAdd, kSdpa, kSoftmax, kOther };
-const char* to_string(OpKind kind);  // "RmsNorm", ..., "Other"
-// False for Sdpa and Softmax: the reorder pass does not look past them.
-bool is_reorderable(OpKind kind);
+// What work a dispatch does, for fusion, reordering and profiles. Ops choose their names.
+struct OpTag {
+  std::string_view name = "Other";  // a literal: recorded dispatches point to it
+  bool ends_look_ahead = false;     // the reorder pass does not look past it
+  friend bool operator==(const OpTag&, const OpTag&) = default;
+};
 
 // The bytes of a plain value, laid out as the kernel's struct.
 template <class T>
@@ -75,6 +76,7 @@ struct Dispatch {
   bool declared = false;
   ArrayRef<const Buffer*> reads = {};
   ArrayRef<const Buffer*> writes = {};
+  OpTag op = {};
   std::string_view label = {};  // for profiles; empty: the kernel's name
 };
 

@@ -1,8 +1,8 @@
-// The named ways to dispatch, all of them over the one description.
+#include "mlxn/core/encode/encode_forms.h"
+
 #include <array>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/core/encode/encoder.h"
 
 namespace mlxn {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 // (slot, buffer) pairs as bindings, without touching the heap. One more than Metal has slots is
 // wrong already, so the rest can be left out.
 struct Bindings {
-  explicit Bindings(ArrayRef<ComputeEncoder::BufferBinding> buffers) {
+  explicit Bindings(ArrayRef<EncodeForms::BufferBinding> buffers) {
     for (const auto& [slot, buffer] : buffers) {
       if (count == storage.size()) break;
       new (&storage[count++]) Binding{slot, KernelArg(buffer)};
@@ -30,30 +30,28 @@ struct Bindings {
 
 }  // namespace
 
-Status ComputeEncoder::encode(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
-                              MTL::Size grid, MTL::Size threadgroup) {
+Status EncodeForms::encode(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
+                           MTL::Size grid, MTL::Size threadgroup) {
   const Bindings bindings(buffers);
   return encode_with_args(pipeline, bindings.list(), grid, threadgroup);
 }
 
-Status ComputeEncoder::encode_threadgroups(const Pipeline& pipeline,
-                                           ArrayRef<BufferBinding> buffers, MTL::Size threadgroups,
-                                           MTL::Size threadgroup) {
+Status EncodeForms::encode_threadgroups(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
+                                        MTL::Size threadgroups, MTL::Size threadgroup) {
   return encode_threadgroups_with_shared(pipeline, buffers, {}, threadgroups, threadgroup);
 }
 
-Status ComputeEncoder::encode_threadgroups_with_shared(const Pipeline& pipeline,
-                                                       ArrayRef<BufferBinding> buffers,
-                                                       ArrayRef<ThreadgroupMemory> memory,
-                                                       MTL::Size threadgroups,
-                                                       MTL::Size threadgroup) {
+Status EncodeForms::encode_threadgroups_with_shared(const Pipeline& pipeline,
+                                                    ArrayRef<BufferBinding> buffers,
+                                                    ArrayRef<ThreadgroupMemory> memory,
+                                                    MTL::Size threadgroups, MTL::Size threadgroup) {
   const Bindings bindings(buffers);
   return encode_threadgroups_with_args_and_shared(pipeline, bindings.list(), memory, threadgroups,
                                                   threadgroup);
 }
 
-Status ComputeEncoder::encode_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings,
-                                        MTL::Size grid, MTL::Size threadgroup) {
+Status EncodeForms::encode_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings,
+                                     MTL::Size grid, MTL::Size threadgroup) {
   return dispatch({.pipeline = pipeline,
                    .bindings = bindings,
                    .grid = grid,
@@ -61,19 +59,18 @@ Status ComputeEncoder::encode_with_args(const Pipeline& pipeline, ArrayRef<Bindi
                    .kind = DispatchKind::kThreads});
 }
 
-Status ComputeEncoder::encode_threadgroups_with_args(const Pipeline& pipeline,
-                                                     ArrayRef<Binding> bindings,
-                                                     MTL::Size threadgroups,
-                                                     MTL::Size threadgroup) {
+Status EncodeForms::encode_threadgroups_with_args(const Pipeline& pipeline,
+                                                  ArrayRef<Binding> bindings,
+                                                  MTL::Size threadgroups, MTL::Size threadgroup) {
   return encode_threadgroups_with_args_and_shared(pipeline, bindings, {}, threadgroups,
                                                   threadgroup);
 }
 
-Status ComputeEncoder::encode_threadgroups_with_args_and_shared(const Pipeline& pipeline,
-                                                                ArrayRef<Binding> bindings,
-                                                                ArrayRef<ThreadgroupMemory> memory,
-                                                                MTL::Size threadgroups,
-                                                                MTL::Size threadgroup) {
+Status EncodeForms::encode_threadgroups_with_args_and_shared(const Pipeline& pipeline,
+                                                             ArrayRef<Binding> bindings,
+                                                             ArrayRef<ThreadgroupMemory> memory,
+                                                             MTL::Size threadgroups,
+                                                             MTL::Size threadgroup) {
   return dispatch({.pipeline = pipeline,
                    .bindings = bindings,
                    .grid = threadgroups,
@@ -81,15 +78,15 @@ Status ComputeEncoder::encode_threadgroups_with_args_and_shared(const Pipeline& 
                    .threadgroup_memory = memory});
 }
 
-Status ComputeEncoder::dispatch_tracked_threadgroups(const Pipeline& pipeline,
-                                                     ArrayRef<BufferBinding> buffers, Buffers reads,
-                                                     Buffers writes, MTL::Size threadgroups,
-                                                     MTL::Size threadgroup) {
+Status EncodeForms::dispatch_tracked_threadgroups(const Pipeline& pipeline,
+                                                  ArrayRef<BufferBinding> buffers, Buffers reads,
+                                                  Buffers writes, MTL::Size threadgroups,
+                                                  MTL::Size threadgroup) {
   return dispatch_tracked_threadgroups_with_shared(pipeline, buffers, {}, reads, writes,
                                                    threadgroups, threadgroup);
 }
 
-Status ComputeEncoder::dispatch_tracked_threadgroups_with_shared(
+Status EncodeForms::dispatch_tracked_threadgroups_with_shared(
     const Pipeline& pipeline, ArrayRef<BufferBinding> buffers, ArrayRef<ThreadgroupMemory> memory,
     Buffers reads, Buffers writes, MTL::Size threadgroups, MTL::Size threadgroup) {
   const Bindings bindings(buffers);
@@ -97,16 +94,16 @@ Status ComputeEncoder::dispatch_tracked_threadgroups_with_shared(
       pipeline, bindings.list(), memory, reads, writes, threadgroups, threadgroup);
 }
 
-Status ComputeEncoder::dispatch_tracked_threadgroups_with_args(const Pipeline& pipeline,
-                                                               ArrayRef<Binding> bindings,
-                                                               Buffers reads, Buffers writes,
-                                                               MTL::Size threadgroups,
-                                                               MTL::Size threadgroup) {
+Status EncodeForms::dispatch_tracked_threadgroups_with_args(const Pipeline& pipeline,
+                                                            ArrayRef<Binding> bindings,
+                                                            Buffers reads, Buffers writes,
+                                                            MTL::Size threadgroups,
+                                                            MTL::Size threadgroup) {
   return dispatch_tracked_threadgroups_with_args_and_shared(pipeline, bindings, {}, reads, writes,
                                                             threadgroups, threadgroup);
 }
 
-Status ComputeEncoder::dispatch_tracked_threadgroups_with_args_and_shared(
+Status EncodeForms::dispatch_tracked_threadgroups_with_args_and_shared(
     const Pipeline& pipeline, ArrayRef<Binding> bindings, ArrayRef<ThreadgroupMemory> memory,
     Buffers reads, Buffers writes, MTL::Size threadgroups, MTL::Size threadgroup) {
   return dispatch({.pipeline = pipeline,
@@ -119,10 +116,10 @@ Status ComputeEncoder::dispatch_tracked_threadgroups_with_args_and_shared(
                    .writes = writes});
 }
 
-Status ComputeEncoder::dispatch_tracked_threads_with_args(const Pipeline& pipeline,
-                                                          ArrayRef<Binding> bindings, Buffers reads,
-                                                          Buffers writes, MTL::Size grid,
-                                                          MTL::Size threadgroup) {
+Status EncodeForms::dispatch_tracked_threads_with_args(const Pipeline& pipeline,
+                                                       ArrayRef<Binding> bindings, Buffers reads,
+                                                       Buffers writes, MTL::Size grid,
+                                                       MTL::Size threadgroup) {
   return dispatch({.pipeline = pipeline,
                    .bindings = bindings,
                    .grid = grid,
@@ -133,14 +130,14 @@ Status ComputeEncoder::dispatch_tracked_threads_with_args(const Pipeline& pipeli
                    .writes = writes});
 }
 
-Status ComputeEncoder::set_pipeline(const Pipeline& pipeline) {
+Status EncodeForms::set_pipeline(const Pipeline& pipeline) {
   MLXN_TRY(check_open());
   if (!pipeline) return Error(ErrorCode::kInvalidArgument, "set_pipeline: no pipeline");
   set_pipeline_ = pipeline;
   return {};
 }
 
-Status ComputeEncoder::set_buffer(uint32_t slot, const Buffer& buffer) {
+Status EncodeForms::set_buffer(uint32_t slot, const Buffer& buffer) {
   MLXN_TRY(check_open());
   if (slot >= kMaxBufferSlots) {
     return Error(ErrorCode::kOutOfRange,
@@ -153,7 +150,7 @@ Status ComputeEncoder::set_buffer(uint32_t slot, const Buffer& buffer) {
   return {};
 }
 
-Status ComputeEncoder::dispatch_threads(MTL::Size grid, MTL::Size threadgroup) {
+Status EncodeForms::dispatch_threads(MTL::Size grid, MTL::Size threadgroup) {
   std::vector<BufferBinding> buffers;
   for (const auto& [slot, buffer] : set_buffers_) buffers.emplace_back(slot, &buffer);
   return encode(set_pipeline_, buffers, grid, threadgroup);

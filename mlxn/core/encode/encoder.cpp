@@ -11,10 +11,10 @@
 namespace mlxn {
 namespace {
 
-DispatchEntry profile_entry(const Dispatch& dispatch, OpKind kind, const char* barrier,
+DispatchEntry profile_entry(const Dispatch& dispatch, const OpTag& op, const char* barrier,
                             uint64_t queue) {
   DispatchEntry entry;
-  entry.op_kind = to_string(kind);
+  entry.op_kind = op.name;
   entry.kernel = dispatch.pipeline.name();
   entry.label = dispatch.label.empty() ? dispatch.pipeline.key() : std::string(dispatch.label);
   entry.queue = queue;
@@ -43,8 +43,11 @@ std::vector<BufferRange> with_roles(std::vector<BufferRange> reads,
 
 }  // namespace
 
-ComputeEncoder::ComputeEncoder(Device device)
-    : device_(std::move(device)), context_(device_.context().get()), ranges_(hazards()) {
+ComputeEncoder::ComputeEncoder(Device device, Counting counting)
+    : device_(std::move(device)),
+      context_(device_.context().get()),
+      counting_(counting),
+      ranges_(hazards()) {
   rotate();
 }
 
@@ -56,7 +59,7 @@ void ComputeEncoder::rotate() {
   submission_ = std::make_shared<Submission>(device_.queue());
   ranges_ = MemRanges(hazards());
   barrier_reason_ = "";
-  bump(context_->counters.command_buffers);
+  if (counting_ == Counting::kOn) bump(context_->counters.command_buffers);
 }
 
 void ComputeEncoder::end_pass() {
@@ -94,22 +97,26 @@ MTL::CommandBuffer* ComputeEncoder::metal_command_buffer() {
 Status ComputeEncoder::dispatch(const Dispatch& dispatch) {
   Status status = dispatch_announced(dispatch);
   drop_announced();
-  if (status) bump(context_->counters.dispatches);
+  if (status && counting_ == Counting::kOn) bump(context_->counters.dispatches);
   return status;
 }
 
 Status ComputeEncoder::dispatch_announced(const Dispatch& dispatch) {
   MLXN_TRY(check(dispatch));
   if (capture_) {
-    capture(dispatch, announced_.kind);
+    capture(dispatch);
     return {};
   }
   MLXN_TRY(pass());
   if (context_->options.auto_barrier) track(dispatch);
-  return run(dispatch, announced_.kind);
+  return run(dispatch, op_of(dispatch));
 }
 
-Status ComputeEncoder::run(const Dispatch& dispatch, OpKind kind) {
+const OpTag& ComputeEncoder::op_of(const Dispatch& dispatch) const {
+  return dispatch.op == OpTag() ? announced_.op : dispatch.op;
+}
+
+Status ComputeEncoder::run(const Dispatch& dispatch, const OpTag& op) {
   MLXN_ASSIGN(MTL::ComputeCommandEncoder * pass, this->pass());
   pass->setComputePipelineState(dispatch.pipeline.metal());
   submission_->use(dispatch.pipeline.state());
@@ -128,7 +135,7 @@ Status ComputeEncoder::run(const Dispatch& dispatch, OpKind kind) {
   DispatchSampler* sampler =
       context_->options.profile_dispatches ? submission_->sampler() : nullptr;
   if (sampler) {
-    sampler->before(pass, profile_entry(dispatch, kind, barrier_reason_,
+    sampler->before(pass, profile_entry(dispatch, op, barrier_reason_,
                                         reinterpret_cast<uintptr_t>(device_.metal_queue())));
   }
   if (dispatch.kind == DispatchKind::kThreads) {
@@ -249,7 +256,7 @@ void ComputeEncoder::record_announced() {
 }
 
 void ComputeEncoder::drop_announced() {
-  announced_.kind = OpKind::kOther;
+  announced_.op = {};
   announced_.declared = false;
 }
 
@@ -280,7 +287,7 @@ std::optional<std::vector<CapturedNode>> ComputeEncoder::take_capture() {
   return nodes;
 }
 
-void ComputeEncoder::capture(const Dispatch& dispatch, OpKind kind) {
+void ComputeEncoder::capture(const Dispatch& dispatch) {
   CapturedNode& node = capture_->nodes.emplace_back();
   node.pipeline = dispatch.pipeline;
   node.bindings.reserve(dispatch.bindings.size());
@@ -300,7 +307,7 @@ void ComputeEncoder::capture(const Dispatch& dispatch, OpKind kind) {
   node.threadgroup_memory.assign(dispatch.threadgroup_memory.begin(),
                                  dispatch.threadgroup_memory.end());
   node.kind = dispatch.kind;
-  node.op_kind = kind;
+  node.op = op_of(dispatch);
   node.accesses = accesses_of(dispatch, node.annotated);
   node.label = dispatch.label;
 }
@@ -330,7 +337,7 @@ Status ComputeEncoder::replay_node(const CapturedNode& node, bool tracked) {
   }
   MLXN_TRY(pass());
   if (tracked) resolve_hazard(ranges_.check(node.accesses), [&] { ranges_.add(node.accesses); });
-  return run(dispatch, node.op_kind);
+  return run(dispatch, node.op);
 }
 
 // Commit

@@ -8,6 +8,7 @@
 
 #include "mlxn/core/device/device.h"
 #include "mlxn/core/encode/dispatch.h"
+#include "mlxn/core/encode/encode_forms.h"
 #include "mlxn/core/graph/captured_node.h"
 
 namespace mlxn {
@@ -53,63 +54,18 @@ class OpenPass {
 // A call that fails with an Error has encoded and tracked nothing. Every public function of an
 // encoder that was moved from fails with kInvalidState or, where it returns no Status, does
 // nothing.
-class ComputeEncoder {
+class ComputeEncoder : public EncodeForms {
  public:
   // Work that was not committed is dropped with the encoder.
 
   const Device& device() const { return device_; }
 
-  // The one way in; everything below that dispatches fills in its description.
-  Status dispatch(const Dispatch& dispatch);
+  // The one way in; the forms of EncodeForms fill in its description.
+  Status dispatch(const Dispatch& dispatch) override;
 
-  using BufferBinding = std::pair<uint32_t, const Buffer*>;
-
-  // Grid in threads, then grid in threadgroups; buffers bind from their own start.
-  Status encode(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers, MTL::Size grid,
-                MTL::Size threadgroup);
-  Status encode_threadgroups(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
-                             MTL::Size threadgroups, MTL::Size threadgroup);
-  Status encode_threadgroups_with_shared(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
-                                         ArrayRef<ThreadgroupMemory> memory, MTL::Size threadgroups,
-                                         MTL::Size threadgroup);
-  Status encode_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings, MTL::Size grid,
-                          MTL::Size threadgroup);
-  Status encode_threadgroups_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings,
-                                       MTL::Size threadgroups, MTL::Size threadgroup);
-  Status encode_threadgroups_with_args_and_shared(const Pipeline& pipeline,
-                                                  ArrayRef<Binding> bindings,
-                                                  ArrayRef<ThreadgroupMemory> memory,
-                                                  MTL::Size threadgroups, MTL::Size threadgroup);
-
-  // The same with all reads and writes declared.
-  using Buffers = ArrayRef<const Buffer*>;
-  Status dispatch_tracked_threadgroups(const Pipeline& pipeline, ArrayRef<BufferBinding> buffers,
-                                       Buffers reads, Buffers writes, MTL::Size threadgroups,
-                                       MTL::Size threadgroup);
-  Status dispatch_tracked_threadgroups_with_shared(const Pipeline& pipeline,
-                                                   ArrayRef<BufferBinding> buffers,
-                                                   ArrayRef<ThreadgroupMemory> memory,
-                                                   Buffers reads, Buffers writes,
-                                                   MTL::Size threadgroups, MTL::Size threadgroup);
-  Status dispatch_tracked_threadgroups_with_args(const Pipeline& pipeline,
-                                                 ArrayRef<Binding> bindings, Buffers reads,
-                                                 Buffers writes, MTL::Size threadgroups,
-                                                 MTL::Size threadgroup);
-  Status dispatch_tracked_threadgroups_with_args_and_shared(
-      const Pipeline& pipeline, ArrayRef<Binding> bindings, ArrayRef<ThreadgroupMemory> memory,
-      Buffers reads, Buffers writes, MTL::Size threadgroups, MTL::Size threadgroup);
-  Status dispatch_tracked_threads_with_args(const Pipeline& pipeline, ArrayRef<Binding> bindings,
-                                            Buffers reads, Buffers writes, MTL::Size grid,
-                                            MTL::Size threadgroup);
-
-  // Piece by piece: what was set stays for the next dispatch_threads.
-  Status set_pipeline(const Pipeline& pipeline);
-  Status set_buffer(uint32_t slot, const Buffer& buffer);
-  Status dispatch_threads(MTL::Size grid, MTL::Size threadgroup);
-
-  // For the next dispatch or replay only, also when that one fails. A replay has its own kinds and
-  // accesses, and drops them.
-  void set_op_kind(OpKind kind) { announced_.kind = kind; }
+  // For the next dispatch or replay only, also when that one fails. What the dispatch says itself
+  // comes first; a replay has its own ops and accesses, and drops them.
+  void set_op_kind(const OpTag& op) { announced_.op = op; }
   void set_pending_buffer_ranges(std::vector<BufferRange> reads, std::vector<BufferRange> writes);
 
   // Orders everything before it against everything after it in this pass, and starts a new group
@@ -143,14 +99,15 @@ class ComputeEncoder {
   MTL::CommandBuffer* metal_command_buffer();
 
  protected:
-  explicit ComputeEncoder(Device device);
+  enum class Counting { kOn, kOff };  // in Counters
+  explicit ComputeEncoder(Device device, Counting counting = Counting::kOn);
 
   // Next command buffer on the same queue; the pass must be ended.
   void rotate();
   void end_pass();
   void label(const std::string& label);  // command buffer and, while open, pass
   Status commit(const std::string& label);
-  Status check_open() const;
+  Status check_open() const override;
 
   Device device_;
   Context* context_;  // of device_
@@ -161,7 +118,7 @@ class ComputeEncoder {
 
   // What was announced for the next dispatch.
   struct Announced {
-    OpKind kind = OpKind::kOther;
+    OpTag op;
     bool declared = false;  // `accesses` are all of its accesses
     std::vector<BufferRange> accesses;
   };
@@ -175,12 +132,13 @@ class ComputeEncoder {
   const MemRanges& tracker() const { return capture_ ? capture_->ranges : ranges_; }
   Status check(const Dispatch& dispatch) const;
   Status dispatch_announced(const Dispatch& dispatch);
-  void capture(const Dispatch& dispatch, OpKind kind);
+  void capture(const Dispatch& dispatch);
+  const OpTag& op_of(const Dispatch& dispatch) const;
   void track(const Dispatch& dispatch);
   template <class Ranges>
   void resolve_hazard(bool free, const Ranges& add);
   Result<MTL::ComputeCommandEncoder*> pass();
-  Status run(const Dispatch& dispatch, OpKind kind);
+  Status run(const Dispatch& dispatch, const OpTag& op);
   Status run(const ReplayPlan& plan);
   Status replay_node(const CapturedNode& node, bool tracked);
   HazardMask hazards() const;
@@ -190,14 +148,13 @@ class ComputeEncoder {
   void drop_announced();
   std::vector<BufferRange> accesses_of(const Dispatch& dispatch, bool& annotated) const;
 
+  Counting counting_;
   OpenPass pass_;
   std::unique_ptr<Capture> capture_;
   Announced announced_;
   MemRanges ranges_;                 // of the pass
   bool unordered_ = false;           // the pass holds dispatches behind its last barrier
   const char* barrier_reason_ = "";  // of the last barrier, until the next dispatch
-  Pipeline set_pipeline_;
-  std::vector<std::pair<uint32_t, Buffer>> set_buffers_;
 };
 
 // A command buffer of its own, with the commit family. States: open, committed. Calls in the wrong

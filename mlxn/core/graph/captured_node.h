@@ -25,7 +25,7 @@ struct CapturedNode {
   MTL::Size grid = {0, 0, 0}, threadgroup = {0, 0, 0};
   std::vector<ThreadgroupMemory> threadgroup_memory;
   DispatchKind kind = DispatchKind::kThreadgroups;
-  OpKind op_kind = OpKind::kOther;
+  OpTag op;
   // Every access. `annotated` is false when they are not known; then they are "everything", which
   // nothing can pass.
   std::vector<BufferRange> accesses;

@@ -67,7 +67,7 @@ ReorderStats Graph::reorder() {
       const size_t end = std::min(i + kReorderWindow, count);
       for (size_t j = i + 1; j < end; ++j) {
         if (used[j]) continue;
-        if (!is_reorderable(nodes_[j].op_kind)) break;
+        if (nodes_[j].op.ends_look_ahead) break;
         if (group.check(accesses[j]) && passed.check(accesses[j])) {
           order.push_back(j);
           used[j] = true;

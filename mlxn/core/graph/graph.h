@@ -7,8 +7,8 @@
 
 #include "mlxn/core/encode/encoder.h"
 #include "mlxn/core/graph/captured_node.h"
+#include "mlxn/core/graph/fusion.h"
 #include "mlxn/core/graph/replay.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 
@@ -39,15 +39,14 @@ class Graph {
   // graph holds counts as such by itself.
   void mark_temporary(const Buffer& buffer);
 
-  // Joins a norm and the multiplication of its result (rms_norm_<t> followed by an elementwise
-  // multiply) into one dispatch of rms_norm_mul_<t>, where that changes nothing that can be seen:
-  // the result in between must be dead or temporary, operands and sizes must match exactly, and
-  // nothing may overlap by part. Returns the number of fusions; on error the graph is unchanged.
-  Result<size_t> fuse(KernelRegistry& registry, const Device& device);
+  // Applies rules, each to the outcome of those before it, where that changes nothing that can be
+  // seen: results that are no longer written must be dead or temporary, and what lies between the
+  // dispatches that are joined must be independent of them. On error the graph is unchanged.
+  Result<FusionStats> fuse(ArrayRef<FusionRule> rules, const Device& device);
 
   // Pulls independent dispatches forward, so that fewer barriers are needed: never over a
   // dispatch it has a hazard with, an unannotated one or a recorded barrier. The search for them
-  // ends at the next attention or softmax.
+  // ends at the next op that says so (OpTag::ends_look_ahead).
   ReorderStats reorder();
 
   // Cuts the graph for two command buffers: behind dispatch number max(64, a tenth of all).
@@ -60,9 +59,6 @@ class Graph {
   Result<size_t> encode(ComputeEncoder& encoder) const;
 
  private:
-  bool is_dead_after(size_t node, const RecordedBinding& written) const;
-  bool is_temporary(const RecordedBinding& written) const;
-
   std::vector<CapturedNode> nodes_;
   std::vector<BufferRange> temporaries_;
 };

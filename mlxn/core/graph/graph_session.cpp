@@ -82,12 +82,7 @@ std::optional<Graph> GraphSession::take_graph() {
 
 Status GraphSession::encode_graph(Graph graph, const FinishOptions& options) {
   stats_.unannotated = graph.unannotated_dispatch_count();
-  if (options.fuse) {
-    if (!options.registry) {
-      return Error(ErrorCode::kInvalidArgument, "finish: fuse needs a kernel registry");
-    }
-    MLXN_ASSIGN(stats_.fusions, graph.fuse(*options.registry, device()));
-  }
+  MLXN_ASSIGN(stats_.fusions, graph.fuse(options.fuse, device()));
   if (options.reorder) {
     const ReorderStats reordered = graph.reorder();
     stats_.moved = reordered.moved;

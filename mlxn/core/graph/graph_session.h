@@ -17,17 +17,17 @@ struct GraphSessionOptions {
 };
 
 struct FinishOptions {
-  bool fuse = false;  // needs `registry`
+  ArrayRef<FusionRule> fuse = {};  // to be applied before all else
   bool reorder = false;
   bool two_command_buffers = false;  // the GPU starts on the first while the rest is encoded
   bool wait = true;                  // false: `wait_until_completed` comes later
-  KernelRegistry* registry = nullptr;
-  std::string label;  // of the command buffer; empty: none
+  std::string label;                 // of the command buffer; empty: none
 };
 
 struct FinishStats {
   size_t dispatches = 0;  // encoded
-  size_t fusions = 0, moved = 0, displaced = 0, unannotated = 0;
+  FusionStats fusions;
+  size_t moved = 0, displaced = 0, unannotated = 0;
   std::array<size_t, 2> barriers = {0, 0};  // in the first and the second command buffer
   uint64_t encode_ns = 0;                   // from the session's begin until all was encoded
   uint64_t wait_ns = 0;                     // from commit to completion, on the host's clock

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <thread>
 #include <unordered_map>
@@ -40,6 +41,8 @@ struct KernelRegistry::Impl {
   std::unordered_map<KernelSource::Key, Source, KernelSource::KeyHash> found;
   std::unordered_multimap<uint64_t, std::weak_ptr<KernelText>> texts;  // by hash
   uint64_t generation = 0;                                             // of `libraries`
+  std::set<std::string, std::less<>> sets;                             // that are complete
+  std::mutex adding_set;
   std::atomic<uint64_t> memory_hits{0}, compiled{0}, failed{0};
 };
 
@@ -127,6 +130,20 @@ void KernelRegistry::register_source(std::string name, std::string text, SourceO
 
 void KernelRegistry::register_library(std::string name, std::string text, SourceOptions options) {
   impl_->add(impl_->libraries, std::move(name), std::move(text), std::move(options));
+}
+
+void KernelRegistry::add_once(std::string_view set,
+                              const std::function<void(KernelRegistry&)>& add) {
+  const auto is_complete = [&] {
+    std::shared_lock lock(impl_->mutex);
+    return impl_->sets.contains(set);
+  };
+  if (is_complete()) return;
+  std::lock_guard adding(impl_->adding_set);
+  if (is_complete()) return;
+  add(*this);
+  std::unique_lock lock(impl_->mutex);
+  impl_->sets.emplace(set);
 }
 
 Result<Pipeline> KernelRegistry::get_pipeline(std::string_view name, const Device& device) {

@@ -58,6 +58,10 @@ class KernelRegistry {
   // last '/') begins the wanted name, then the others.
   void register_library(std::string name, std::string text, SourceOptions options = {});
 
+  // Registers a set of sources that many ask for: `add` is called the first time only, and all
+  // calls return when it is done. It must not call add_once.
+  void add_once(std::string_view set, const std::function<void(KernelRegistry&)>& add);
+
   // kFunctionNotFound when no source has this entry point ("kernel not found"); kCompileFailed with
   // the kernel's name and the compiler's message; kPipelineFailed when the device refuses the code.
   // A failure is not kept: the next call tries again.

@@ -104,7 +104,7 @@ Result<std::shared_ptr<Storage>> BufferPool::Core::take(uint64_t byte_len) {
     std::lock_guard lock(mutex_);
     ++stats_.misses;
     count_hand_out(class_bytes, byte_len);
-  } else if (options_.zero_recycled || options_.poison_recycled) {
+  } else if (memory->host && (options_.zero_recycled || options_.poison_recycled)) {
     std::memset(memory->host, options_.zero_recycled ? 0 : kPoison, class_bytes);
   }
   memory->owner = shared_from_this();
@@ -133,23 +133,25 @@ Result<Memory> BufferPool::Core::allocate(uint64_t class_bytes) {
   if (!reserved) return std::move(reserved).error();
   evicted.clear();
 
+  const bool is_private = options_.mode == StorageMode::kPrivate;
   const auto new_buffer = [&] {
     return NS::TransferPtr(
-        context_->device->newBuffer(class_bytes, MTL::ResourceStorageModeShared));
+        context_->device->newBuffer(class_bytes, is_private ? MTL::ResourceStorageModePrivate
+                                                            : MTL::ResourceStorageModeShared));
   };
   auto buffer = new_buffer();
   if (!buffer && stats().free_count != 0) {  // the system may take back what is unused
     clear();
     buffer = new_buffer();
   }
-  if (!buffer || !buffer->contents()) {
+  if (!buffer || (!is_private && !buffer->contents())) {
     std::lock_guard lock(mutex_);
     unreserve(class_bytes);
     return Error(ErrorCode::kOutOfMemory,
                  str("pool: the device has no ", class_bytes, " bytes left"));
   }
   auto memory = std::make_unique<Storage>(context_, std::move(buffer));
-  std::memset(memory->host, 0, class_bytes);
+  if (memory->host) std::memset(memory->host, 0, class_bytes);
   memory->make_resident();
   if (memory->resident && context_->options.log_residency) {
     log(LogLevel::kWarning, str("pool: ", class_bytes, " bytes at ", memory->host,

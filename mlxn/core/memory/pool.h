@@ -9,6 +9,8 @@
 namespace mlxn {
 
 struct PoolOptions {
+  // Private memory is not cleared when it is new, nor by the options below.
+  StorageMode mode = StorageMode::kShared;
   uint64_t max_bytes = UINT64_MAX;  // of memory the pool owns, handed out or free
   uint64_t max_buffers = UINT64_MAX;
   // Free memory beyond this is given back to the system, least recently used first.

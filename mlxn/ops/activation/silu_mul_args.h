@@ -1,9 +1,7 @@
 // Shared by host and kernel.
 #pragma once
 
-#ifndef __METAL_VERSION__
-#include <cstdint>
-#endif
+#include "mlxn/ops/common/args.h"
 
 struct SiluMulArgs {
   uint32_t count;

@@ -21,7 +21,7 @@ OpCase make_case(Dtype dtype, uint64_t count, Use use, bool in_place = false) {
                             {dtype, {count}}},
                 .encode =
                     [output](const Call& call) {
-                      return silu_mul(call.encoder, call.registry, call[0], call[1], call[output]);
+                      return silu_mul(call.encoder, {call[0], call[1], call[output]});
                     },
                 .reference =
                     [output](Values& v) {
@@ -50,7 +50,7 @@ OpCase extremes() {
 
 std::vector<OpCases> silu_mul_cases() {
   OpCases out = {"silu_mul", "mlxn/ops/activation/silu_mul.h", "a / (1 + exp(-a)) * b", {}, {}};
-  for (Dtype dtype : {kF32, kF16, kBf16}) {
+  for (Dtype dtype : kFloats) {
     for (uint64_t count : {1u, 31u, 256u, 257u, 4099u}) {
       out.cases.push_back(make_case(dtype, count, Use::kTest));
     }
@@ -59,20 +59,18 @@ std::vector<OpCases> silu_mul_cases() {
   out.cases.push_back(extremes());
   out.cases.push_back(make_case(kF32, 1536, Use::kBench));
   out.cases.push_back(make_case(kF32, 512 * 1536, Use::kBench));
+  const auto call = [](const Call& c) { return silu_mul(c.encoder, {c[0], c[1], c[0]}); };
   out.wrong_calls = {
       {"up too short",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-         MLXN_ASSIGN(const Buffer gate, device.alloc(kF32, {8}));
-         MLXN_ASSIGN(const Buffer up, device.alloc(kF32, {7}));
-         return silu_mul(encoder, registry, gate, up, gate);
-       },
-       ErrorCode::kShapeMismatch, "silu_mul: up has 7 elements, shape [7], expected 8"},
+       {{kF32, {8}}, {kF32, {7}}},
+       call,
+       ErrorCode::kShapeMismatch,
+       "silu_mul: up has 7 elements, shape [7], expected 8"},
       {"no float",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-         MLXN_ASSIGN(const Buffer gate, device.alloc(kI32, {8}));
-         return silu_mul(encoder, registry, gate, gate, gate);
-       },
-       ErrorCode::kDtypeMismatch, "silu_mul: dtype i32, expected f32, f16 or bf16"},
+       {{kI32, {8}}, {kI32, {8}}},
+       call,
+       ErrorCode::kDtypeMismatch,
+       "silu_mul: dtype i32, expected f32, f16 or bf16"},
   };
   return {out};
 }

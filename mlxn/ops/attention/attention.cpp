@@ -4,8 +4,10 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/ops/attention/attention_args.h"
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/kv/kv_cache_check.h"
+#include "mlxn/ops/op_kind.h"
 
 namespace mlxn {
 namespace {
@@ -69,18 +71,17 @@ Status check_memory(const AttentionParams& params) {
 
 }  // namespace
 
-Status attention(ComputeEncoder& encoder, KernelRegistry& registry, const AttentionParams& params) {
+Status attention(ComputeEncoder& encoder, const AttentionParams& params) {
   MLXN_ASSIGN(const Sizes sizes, check(params));
   MLXN_TRY(check_memory(params));
   const KvCacheSizes& cache = sizes.cache;
   MLXN_ASSIGN(const std::string kernel,
               float_kernel_name(str(kOp, "_", sizes.most_dim), params.key_cache.dtype()));
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const float scale =
       params.scale != 0 ? params.scale : 1 / std::sqrt(static_cast<float>(cache.dim));
   const AttentionArgs args = {sizes.heads,    cache.dim,     cache.sequences, cache.heads,
                               cache.capacity, params.window, scale,           params.soft_cap};
-  encoder.set_op_kind(OpKind::kSdpa);
   return encoder.dispatch({.pipeline = pipeline,
                            .bindings = {{0, params.queries},
                                         {1, params.key_cache},
@@ -90,12 +91,13 @@ Status attention(ComputeEncoder& encoder, KernelRegistry& registry, const Attent
                                         {5, params.output},
                                         {6, as_bytes(args)}},
                            .grid = {sizes.heads, sizes.tokens, 1},
-                           .threadgroup = {32, 1, 1},
+                           .threadgroup = {kAttentionThreads, 1, 1},
                            .kind = DispatchKind::kThreadgroups,
                            .declared = true,
                            .reads = {&params.queries, &params.key_cache, &params.value_cache,
                                      &params.positions, &params.sequences},
-                           .writes = {&params.output}});
+                           .writes = {&params.output},
+                           .op = OpKind::kSdpa});
 }
 
 }  // namespace mlxn

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 
@@ -25,6 +24,6 @@ struct AttentionParams {
 // float with a running maximum, in an order that depends on the token's position alone: a token has
 // the same bits alone and among others. A token with a sequence that the cache does not have gives
 // zeros. kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
-Status attention(ComputeEncoder& encoder, KernelRegistry& registry, const AttentionParams& params);
+Status attention(ComputeEncoder& encoder, const AttentionParams& params);
 
 }  // namespace mlxn

@@ -11,7 +11,7 @@
 #include "mlxn/ops/attention/attention_args.h"
 #include "mlxn/ops/kv/kv_layout.h"
 
-constant constexpr uint kLanes = 32;
+constant constexpr uint kLanes = kAttentionThreads;
 static_assert(kKvTile == kLanes, "a thread for each position of a tile");
 
 // Adds the products of `Count` elements of a query with this thread's key of a tile.

@@ -1,9 +1,10 @@
 // Shared by host and kernel.
 #pragma once
 
-#ifndef __METAL_VERSION__
-#include <cstdint>
-#endif
+#include "mlxn/ops/common/args.h"
+
+// Of a threadgroup, one for each position of a tile of the cache.
+MLXN_CONSTANT uint32_t kAttentionThreads = 32;
 
 struct AttentionArgs {
   uint32_t heads, dim;

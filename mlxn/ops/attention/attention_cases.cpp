@@ -102,16 +102,15 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
                       {kF32, shape, Role::kOut}},
           .encode =
               [s](const Call& call) {
-                return attention(call.encoder, call.registry,
-                                 {.queries = call[kQueries],
-                                  .key_cache = call[kKeyCache],
-                                  .value_cache = call[kValueCache],
-                                  .positions = call[kPositions],
-                                  .sequences = call[kSequences],
-                                  .output = call[kOutput],
-                                  .scale = s.scale,
-                                  .window = s.window,
-                                  .soft_cap = s.soft_cap});
+                return attention(call.encoder, {.queries = call[kQueries],
+                                                .key_cache = call[kKeyCache],
+                                                .value_cache = call[kValueCache],
+                                                .positions = call[kPositions],
+                                                .sequences = call[kSequences],
+                                                .output = call[kOutput],
+                                                .scale = s.scale,
+                                                .window = s.window,
+                                                .soft_cap = s.soft_cap});
               },
           .reference = [s](Values& v) { reference(v, s); },
           .tolerance = {1e-11, 1e-5, 1e-5},
@@ -120,45 +119,59 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
           .use = use};
 }
 
-WrongCall wrong(std::string what, Shape queries, std::pair<Dtype, Shape> cache, float scale,
-                float soft_cap, ErrorCode code, std::string message) {
-  return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-            MLXN_ASSIGN(const Buffer q, device.alloc(kF32, queries));
-            MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {queries[0]}));
-            MLXN_ASSIGN(const Buffer c, device.alloc(cache.first, cache.second));
-            return attention(encoder, registry,
-                             {.queries = q,
-                              .key_cache = c,
-                              .value_cache = c,
-                              .positions = p,
-                              .sequences = p,
-                              .output = q,
-                              .scale = scale,
-                              .soft_cap = soft_cap});
-          },
-          code, std::move(message)};
-}
-
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
-  const std::pair<Dtype, Shape> cache = {kF16, {1, 2, 32, 64}};
+  const auto with = [](float scale, float soft_cap) {
+    return [=](const Call& call) {
+      return attention(call.encoder, {.queries = call[0],
+                                      .key_cache = call[1],
+                                      .value_cache = call[1],
+                                      .positions = call[2],
+                                      .sequences = call[2],
+                                      .output = call[0],
+                                      .scale = scale,
+                                      .soft_cap = soft_cap});
+    };
+  };
+  const std::pair<Dtype, Shape> queries = {kF32, {3, 4, 64}}, cache = {kF16, {1, 2, 32, 64}},
+                                tokens = {kU32, {3}};
   return {
-      wrong("heads that do not share evenly", {3, 3, 64}, cache, 0, 0, kShapeMismatch,
-            "attention: queries have shape [3, 3, 64], expected [tokens, heads, 64] with a "
-            "multiple of 2 heads"),
-      wrong("queries of another head", {3, 4, 32}, cache, 0, 0, kShapeMismatch,
-            "attention: queries have shape [3, 4, 32], expected [tokens, heads, 64]"),
-      wrong("head too large", {3, 4, 512}, {kF16, {1, 2, 32, 512}}, 0, 0, kUnsupported,
-            "attention: heads of 512 elements, expected a multiple of 8 up to 256"),
-      wrong("head of an odd size", {3, 4, 60}, {kF16, {1, 2, 32, 60}}, 0, 0, kUnsupported,
-            "attention: heads of 60 elements, expected a multiple of 8 up to 256"),
-      wrong("cache of another dtype", {3, 4, 64}, {kBf16, {1, 2, 32, 64}}, 0, 0, kDtypeMismatch,
-            "attention: key cache is bf16, expected f32 or f16"),
-      wrong("scale NaN", {3, 4, 64}, cache, NAN, 0, kInvalidArgument,
-            "attention: scale nan and soft cap 0"),
-      wrong("negative soft cap", {3, 4, 64}, cache, 1, -1, kInvalidArgument,
-            "attention: scale 1 and soft cap -1, expected finite numbers"),
+      {"heads that do not share evenly",
+       {{kF32, {3, 3, 64}}, cache, tokens},
+       with(0, 0),
+       kShapeMismatch,
+       "attention: queries have shape [3, 3, 64], expected [tokens, heads, 64] with a multiple of "
+       "2 heads"},
+      {"queries of another head",
+       {{kF32, {3, 4, 32}}, cache, tokens},
+       with(0, 0),
+       kShapeMismatch,
+       "attention: queries have shape [3, 4, 32], expected [tokens, heads, 64]"},
+      {"head too large",
+       {{kF32, {3, 4, 512}}, {kF16, {1, 2, 32, 512}}, tokens},
+       with(0, 0),
+       kUnsupported,
+       "attention: heads of 512 elements, expected a multiple of 8 up to 256"},
+      {"head of an odd size",
+       {{kF32, {3, 4, 60}}, {kF16, {1, 2, 32, 60}}, tokens},
+       with(0, 0),
+       kUnsupported,
+       "attention: heads of 60 elements, expected a multiple of 8 up to 256"},
+      {"cache of another dtype",
+       {queries, {kBf16, {1, 2, 32, 64}}, tokens},
+       with(0, 0),
+       kDtypeMismatch,
+       "attention: key cache is bf16, expected f32 or f16"},
+      {"scale NaN",
+       {queries, cache, tokens},
+       with(NAN, 0),
+       kInvalidArgument,
+       "attention: scale nan and soft cap 0"},
+      {"negative soft cap",
+       {queries, cache, tokens},
+       with(1, -1),
+       kInvalidArgument,
+       "attention: scale 1 and soft cap -1, expected finite numbers"},
   };
 }
 

@@ -10,6 +10,12 @@ inline T sum(T a, T b) {
 }
 
 template <typename T>
+inline T silu_product(T gate, T up) {
+  const float g = static_cast<float>(gate);
+  return static_cast<T>(g / (1.0f + exp(-g)) * static_cast<float>(up));
+}
+
+template <typename T>
 inline T product(T a, T b) {
   return static_cast<T>(static_cast<float>(a) * static_cast<float>(b));
 }

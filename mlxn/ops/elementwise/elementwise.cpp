@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "mlxn/base/strings.h"
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/elementwise/elementwise_args.h"
+#include "mlxn/ops/op_kind.h"
 
 namespace mlxn {
 namespace {
@@ -14,27 +15,23 @@ struct Op {
   OpKind kind;
 };
 
-Result<uint32_t> check(const char* op, const Buffer& a, const Buffer& b, const Buffer& output) {
+Result<uint32_t> check(const char* op, const ElementwiseParams& params) {
+  const auto& [a, b, output] = params;
   const uint64_t count = a ? a.element_count() : 0;
   MLXN_TRY(check_argument(a, {op, "a", a.dtype(), count}));
   MLXN_TRY(check_argument(b, {op, "b", a.dtype(), count}));
   MLXN_TRY(check_argument(output, {op, "output", a.dtype(), count}));
   MLXN_TRY(check_overlap(op, output, a, "a"));
   MLXN_TRY(check_overlap(op, output, b, "b"));
-  if (count > UINT32_MAX) {
-    return Error(ErrorCode::kOutOfRange,
-                 str(op, ": ", count, " elements, expected at most ", UINT32_MAX));
-  }
-  return static_cast<uint32_t>(count);
+  return fits_32_bits(op, "elements", count);
 }
 
-Status run(const Op& op, ComputeEncoder& encoder, KernelRegistry& registry, const Buffer& a,
-           const Buffer& b, const Buffer& output) {
+Status run(const Op& op, ComputeEncoder& encoder, const ElementwiseParams& params) {
+  const auto& [a, b, output] = params;
   MLXN_ASSIGN(const std::string kernel, float_kernel_name(op.name, a.dtype()));
-  MLXN_ASSIGN(const uint32_t count, check(op.name, a, b, output));
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const uint32_t count, check(op.name, params));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const ElementwiseArgs args = {count};
-  encoder.set_op_kind(op.kind);
   return encoder.dispatch({.pipeline = pipeline,
                            .bindings = {{0, a}, {1, b}, {2, output}, {3, as_bytes(args)}},
                            .grid = {count, 1, 1},
@@ -42,19 +39,18 @@ Status run(const Op& op, ComputeEncoder& encoder, KernelRegistry& registry, cons
                            .kind = DispatchKind::kThreads,
                            .declared = true,
                            .reads = {&a, &b},
-                           .writes = {&output}});
+                           .writes = {&output},
+                           .op = op.kind});
 }
 
 }  // namespace
 
-Status elementwise_add(ComputeEncoder& encoder, KernelRegistry& registry, const Buffer& a,
-                       const Buffer& b, const Buffer& output) {
-  return run({"elementwise_add", OpKind::kElemAdd}, encoder, registry, a, b, output);
+Status elementwise_add(ComputeEncoder& encoder, const ElementwiseParams& params) {
+  return run({"elementwise_add", OpKind::kElemAdd}, encoder, params);
 }
 
-Status elementwise_mul(ComputeEncoder& encoder, KernelRegistry& registry, const Buffer& a,
-                       const Buffer& b, const Buffer& output) {
-  return run({"elementwise_mul", OpKind::kElemMul}, encoder, registry, a, b, output);
+Status elementwise_mul(ComputeEncoder& encoder, const ElementwiseParams& params) {
+  return run({"elementwise_mul", OpKind::kElemMul}, encoder, params);
 }
 
 }  // namespace mlxn

@@ -5,80 +5,75 @@
 namespace mlxn::cases {
 namespace {
 
-using Op = Status (*)(ComputeEncoder&, KernelRegistry&, const Buffer&, const Buffer&,
-                      const Buffer&);
+using Op = Status (*)(ComputeEncoder&, const ElementwiseParams&);
 using Scalar = double (*)(double, double);
 
-constexpr Dtype kFloats[] = {Dtype::kF32, Dtype::kF16, Dtype::kBf16};
-
 OpCase make_case(Op op, Scalar scalar, Dtype dtype, uint64_t count, Use use) {
-  return {.variant = text(dtype),
-          .shape = str(count),
-          .tensors = {{dtype, {count}}, {dtype, {count}}, {dtype, {count}, Role::kOut}},
-          .encode =
-              [op](const Call& call) {
-                return op(call.encoder, call.registry, call[0], call[1], call[2]);
-              },
-          .reference =
-              [scalar](Values& v) {
-                for (size_t i = 0; i < v[2].size(); ++i) v[2][i] = scalar(v[0][i], v[1][i]);
-              },
-          .flops = count,
-          .use = use};
+  return {
+      .variant = text(dtype),
+      .shape = str(count),
+      .tensors = {{dtype, {count}}, {dtype, {count}}, {dtype, {count}, Role::kOut}},
+      .encode = [op](const Call& call) { return op(call.encoder, {call[0], call[1], call[2]}); },
+      .reference =
+          [scalar](Values& v) {
+            for (size_t i = 0; i < v[2].size(); ++i) v[2][i] = scalar(v[0][i], v[1][i]);
+          },
+      .flops = count,
+      .use = use};
 }
 
 OpCase in_place(Op op, Scalar scalar, Dtype dtype) {
-  return {.variant = text(dtype),
-          .shape = "in place",
-          .tensors = {{dtype, {100}, Role::kInOut}, {dtype, {100}}},
-          .encode =
-              [op](const Call& call) {
-                return op(call.encoder, call.registry, call[0], call[1], call[0]);
-              },
-          .reference =
-              [scalar](Values& v) {
-                for (size_t i = 0; i < v[0].size(); ++i) v[0][i] = scalar(v[0][i], v[1][i]);
-              }};
-}
-
-WrongCall wrong(Op op, std::string what, std::pair<Dtype, Shape> a, std::pair<Dtype, Shape> b,
-                std::pair<Dtype, Shape> out, ErrorCode code, std::string message) {
-  return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-            MLXN_ASSIGN(const Buffer x, device.alloc(a.first, a.second));
-            MLXN_ASSIGN(const Buffer y, device.alloc(b.first, b.second));
-            MLXN_ASSIGN(const Buffer z, device.alloc(out.first, out.second));
-            return op(encoder, registry, x, y, z);
-          },
-          code, std::move(message)};
+  return {
+      .variant = text(dtype),
+      .shape = "in place",
+      .tensors = {{dtype, {100}, Role::kInOut}, {dtype, {100}}},
+      .encode = [op](const Call& call) { return op(call.encoder, {call[0], call[1], call[0]}); },
+      .reference =
+          [scalar](Values& v) {
+            for (size_t i = 0; i < v[0].size(); ++i) v[0][i] = scalar(v[0][i], v[1][i]);
+          }};
 }
 
 std::vector<WrongCall> wrong_calls(Op op, const std::string& name) {
   using enum Dtype;
   using enum ErrorCode;
+  const auto call = [op](const Call& c) { return op(c.encoder, {c[0], c[1], c[2]}); };
+  const std::pair<Dtype, Shape> eight = {kF32, {8}}, seven = {kF32, {7}}, bytes = {kU8, {8}};
   return {
-      wrong(op, "b too short", {kF32, {8}}, {kF32, {7}}, {kF32, {8}}, kShapeMismatch,
-            name + ": b has 7 elements, shape [7], expected 8"),
-      wrong(op, "output too short", {kF32, {8}}, {kF32, {2, 4}}, {kF32, {7}}, kShapeMismatch,
-            name + ": output has 7 elements, shape [7], expected 8"),
-      wrong(op, "another dtype", {kF32, {8}}, {kF16, {8}}, {kF32, {8}}, kDtypeMismatch,
-            name + ": b is f16, expected f32"),
-      wrong(op, "no float", {kU8, {8}}, {kU8, {8}}, {kU8, {8}}, kDtypeMismatch,
-            name + ": dtype u8, expected f32, f16 or bf16"),
+      {"b too short",
+       {eight, seven, eight},
+       call,
+       kShapeMismatch,
+       name + ": b has 7 elements, shape [7], expected 8"},
+      {"output too short",
+       {eight, {kF32, {2, 4}}, seven},
+       call,
+       kShapeMismatch,
+       name + ": output has 7 elements, shape [7], expected 8"},
+      {"another dtype",
+       {eight, {kF16, {8}}, eight},
+       call,
+       kDtypeMismatch,
+       name + ": b is f16, expected f32"},
+      {"no float",
+       {bytes, bytes, bytes},
+       call,
+       kDtypeMismatch,
+       name + ": dtype u8, expected f32, f16 or bf16"},
       {"empty buffer",
-       [op](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-         MLXN_ASSIGN(const Buffer a, device.alloc(kF32, {8}));
-         return op(encoder, registry, a, Buffer(), a);
-       },
-       kInvalidArgument, name + ": b is empty"},
+       {eight},
+       [op](const Call& c) { return op(c.encoder, {c[0], Buffer(), c[0]}); },
+       kInvalidArgument,
+       name + ": b is empty"},
       {"overlap",
-       [op](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-         MLXN_ASSIGN(const Buffer parent, device.alloc(kF32, {9}));
-         MLXN_ASSIGN(const Buffer a, parent.slice_view(0, 8));
-         MLXN_ASSIGN(const Buffer output, parent.slice_view(4, 8));
-         return op(encoder, registry, a, a, output);
+       {{kF32, {9}}},
+       [op](const Call& c) -> Status {
+         MLXN_ASSIGN(const Buffer a, c[0].slice_view(0, 8));
+         MLXN_ASSIGN(const Buffer output, c[0].slice_view(4, 8));
+         return op(c.encoder, {a, a, output});
        },
-       kInvalidArgument, name + ": output and a share a part of their memory"},
+       kInvalidArgument,
+       name + ": output and a share a part of their memory"},
   };
 }
 

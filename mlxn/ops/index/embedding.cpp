@@ -1,6 +1,7 @@
 #include "mlxn/ops/index/embedding.h"
 
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/index/embedding_args.h"
 
@@ -29,10 +30,10 @@ Result<Sizes> check(const EmbeddingParams& params) {
 
 }  // namespace
 
-Status embedding(ComputeEncoder& encoder, KernelRegistry& registry, const EmbeddingParams& params) {
+Status embedding(ComputeEncoder& encoder, const EmbeddingParams& params) {
   MLXN_ASSIGN(const std::string kernel, weight_kernel_name(kOp, params.table.dtype()));
   MLXN_ASSIGN(const Sizes sizes, check(params));
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const EmbeddingArgs args = {sizes.rows, sizes.dim};
   return encoder.dispatch(
       {.pipeline = pipeline,

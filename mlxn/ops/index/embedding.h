@@ -4,7 +4,6 @@
 #include <span>
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 
@@ -18,7 +17,7 @@ struct EmbeddingParams {
 // when the dispatch runs, so they may come from another dispatch: an id past the table gives a row
 // of zeros and touches nothing else. Ids that the host knows are checked by check_ids first.
 // kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
-Status embedding(ComputeEncoder& encoder, KernelRegistry& registry, const EmbeddingParams& params);
+Status embedding(ComputeEncoder& encoder, const EmbeddingParams& params);
 
 // kOutOfRange for the first id that is not below `rows`.
 Status check_ids(std::span<const uint32_t> ids, uint64_t rows);

@@ -32,8 +32,7 @@ OpCase make_case(Dtype format, Sizes s, Use use) {
                       {kF32, {s.tokens, s.dim}, Role::kOut}},
           .encode =
               [](const Call& call) {
-                return embedding(call.encoder, call.registry,
-                                 {call[kTable], call[kIds], call[kOutput]});
+                return embedding(call.encoder, {call[kTable], call[kIds], call[kOutput]});
               },
           .reference = [s](Values& v) { reference(v, s); },
           .flops = s.tokens * s.dim,
@@ -48,39 +47,40 @@ OpCase ids_past_the_table(Dtype format) {
   return out;
 }
 
-struct Shapes {
-  std::pair<Dtype, Shape> table, ids, output;
-};
-
-WrongCall wrong(std::string what, const Shapes& shapes, ErrorCode code, std::string message) {
-  return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-            MLXN_ASSIGN(const Buffer table, device.alloc(shapes.table.first, shapes.table.second));
-            MLXN_ASSIGN(const Buffer ids, device.alloc(shapes.ids.first, shapes.ids.second));
-            MLXN_ASSIGN(const Buffer out, device.alloc(shapes.output.first, shapes.output.second));
-            return embedding(encoder, registry, {table, ids, out});
-          },
-          code, std::move(message)};
-}
-
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
-  const Shapes right = {{kQ4_0, {4, 64}}, {kU32, {3}}, {kF32, {3, 64}}};
+  const auto call = [](const Call& c) { return embedding(c.encoder, {c[0], c[1], c[2]}); };
+  const std::pair<Dtype, Shape> table = {kQ4_0, {4, 64}}, ids = {kU32, {3}},
+                                output = {kF32, {3, 64}};
   return {
-      wrong("ids of another dtype", {right.table, {kI32, {3}}, right.output}, kDtypeMismatch,
-            "embedding: ids is i32, expected u32"),
-      wrong("output too short", {right.table, right.ids, {kF32, {2, 64}}}, kShapeMismatch,
-            "embedding: output has 128 elements, shape [2, 64], expected 192"),
-      wrong("table of integers", {{kU32, {4, 64}}, right.ids, right.output}, kDtypeMismatch,
-            "embedding: weights of u32, expected a float or block format"),
-      wrong("table of one dimension", {{kQ4_0, {64}}, right.ids, right.output}, kShapeMismatch,
-            "embedding: table has shape [64], expected two dimensions"),
+      {"ids of another dtype",
+       {table, {kI32, {3}}, output},
+       call,
+       kDtypeMismatch,
+       "embedding: ids is i32, expected u32"},
+      {"output too short",
+       {table, ids, {kF32, {2, 64}}},
+       call,
+       kShapeMismatch,
+       "embedding: output has 128 elements, shape [2, 64], expected 192"},
+      {"table of integers",
+       {{kU32, {4, 64}}, ids, output},
+       call,
+       kDtypeMismatch,
+       "embedding: weights of u32, expected a float or block format"},
+      {"table of one dimension",
+       {{kQ4_0, {64}}, ids, output},
+       call,
+       kShapeMismatch,
+       "embedding: table has shape [64], expected two dimensions"},
       {"id that the host knows",
-       [](const Device&, ComputeEncoder&, KernelRegistry&) -> Status {
-         const uint32_t ids[] = {0, 3, 4};
-         return check_ids(ids, 4);
+       {},
+       [](const Call&) {
+         const uint32_t known[] = {0, 3, 4};
+         return check_ids(known, 4);
        },
-       kOutOfRange, "id 4 at 2, expected less than 4"},
+       kOutOfRange,
+       "id 4 at 2, expected less than 4"},
   };
 }
 

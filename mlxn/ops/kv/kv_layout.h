@@ -2,8 +2,7 @@
 #pragma once
 
 #include "mlxn/ops/common/kernel.h"
-
-constant constexpr uint kKvTile = 32;
+#include "mlxn/ops/kv/kv_write_args.h"
 
 // Element 0 of a head's tile of positions; element d of the key at `row` of the tile lies
 // d * kKvTile + row behind it, element d of the value row * dim + d.

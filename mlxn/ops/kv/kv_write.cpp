@@ -1,6 +1,7 @@
 #include "mlxn/ops/kv/kv_write.h"
 
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/kv/kv_cache_check.h"
 #include "mlxn/ops/kv/kv_write_args.h"
@@ -49,11 +50,11 @@ Status check_memory(const KvWriteParams& params) {
 
 }  // namespace
 
-Status kv_write(ComputeEncoder& encoder, KernelRegistry& registry, const KvWriteParams& params) {
+Status kv_write(ComputeEncoder& encoder, const KvWriteParams& params) {
   MLXN_ASSIGN(const Sizes sizes, check(params));
   MLXN_TRY(check_memory(params));
   MLXN_ASSIGN(const std::string kernel, float_kernel_name(kOp, params.key_cache.dtype()));
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const KvWriteArgs args = {sizes.cache.sequences, sizes.cache.heads, sizes.cache.capacity,
                             sizes.cache.dim};
   return encoder.dispatch(

@@ -1,14 +1,9 @@
 #pragma once
 
-#include <cstdint>
-
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
+#include "mlxn/ops/kv/kv_write_args.h"
 
 namespace mlxn {
-
-// Positions that lie together in a cache of keys; a capacity is a multiple of it.
-inline constexpr uint32_t kKvTile = 32;
 
 // A KV cache is a pair of buffers [sequences, kv_heads, capacity, dim] of f32 or f16. Position p
 // of a sequence lies in row p % capacity: the cache holds the last `capacity` positions. Within a
@@ -27,6 +22,6 @@ struct KvWriteParams {
 // same row, so there are at most sequences * capacity of them. A token with a sequence that the
 // cache does not have is left out. kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument
 // for wrong arguments.
-Status kv_write(ComputeEncoder& encoder, KernelRegistry& registry, const KvWriteParams& params);
+Status kv_write(ComputeEncoder& encoder, const KvWriteParams& params);
 
 }  // namespace mlxn

@@ -1,9 +1,10 @@
 // Shared by host and kernel.
 #pragma once
 
-#ifndef __METAL_VERSION__
-#include <cstdint>
-#endif
+#include "mlxn/ops/common/args.h"
+
+// Positions that lie together in a cache of keys; a capacity is a multiple of it.
+MLXN_CONSTANT uint32_t kKvTile = 32;
 
 struct KvWriteArgs {
   uint32_t sequences, heads, capacity, dim;

@@ -51,7 +51,7 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
                       {dtype, s.cache.shape(), Role::kInOut}},
           .encode =
               [](const Call& call) {
-                return kv_write(call.encoder, call.registry,
+                return kv_write(call.encoder,
                                 {call[kKeys], call[kValues], call[kPositions], call[kSequences],
                                  call[kKeyCache], call[kValueCache]});
               },
@@ -61,45 +61,54 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
           .use = use};
 }
 
-WrongCall wrong(std::string what, Shape keys, std::pair<Dtype, Shape> cache, uint64_t positions,
-                ErrorCode code, std::string message) {
-  return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-            MLXN_ASSIGN(const Buffer k, device.alloc(kF32, keys));
-            MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {positions}));
-            MLXN_ASSIGN(const Buffer kc, device.alloc(cache.first, cache.second));
-            MLXN_ASSIGN(const Buffer vc, device.alloc(cache.first, cache.second));
-            return kv_write(encoder, registry, {k, k, p, p, kc, vc});
-          },
-          code, std::move(message)};
-}
-
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
-  const Shape keys = {3, 2, 8};
-  const std::pair<Dtype, Shape> cache = {kF16, {1, 2, 32, 8}};
+  const auto two_caches = [](const Call& call) {
+    return kv_write(call.encoder, {call[0], call[0], call[1], call[1], call[2], call[3]});
+  };
+  const auto one_cache = [](const Call& call) {
+    return kv_write(call.encoder, {call[0], call[0], call[1], call[1], call[2], call[2]});
+  };
+  const std::pair<Dtype, Shape> keys = {kF32, {3, 2, 8}}, tokens = {kU32, {3}},
+                                cache = {kF16, {1, 2, 32, 8}}, other = {kBf16, {1, 2, 32, 8}},
+                                split = {kF16, {1, 2, 33, 8}};
   return {
-      wrong("cache of another dtype", keys, {kBf16, {1, 2, 32, 8}}, 3, kDtypeMismatch,
-            "kv_write: key cache is bf16, expected f32 or f16"),
-      wrong("capacity that splits a tile", keys, {kF16, {1, 2, 33, 8}}, 3, kShapeMismatch,
-            "kv_write: key cache has shape [1, 2, 33, 8], expected [sequences, heads, capacity, "
-            "dim] with a capacity that is a multiple of 32"),
-      wrong("heads of another number", {3, 1, 8}, cache, 3, kShapeMismatch,
-            "kv_write: keys has 24 elements, shape [3, 1, 8], expected 48"),
-      wrong("other shape of the same size", {3, 4, 4}, cache, 3, kShapeMismatch,
-            "kv_write: keys has shape [3, 4, 4], expected [3, 2, 8]"),
-      wrong("too few positions", keys, cache, 2, kShapeMismatch,
-            "kv_write: positions has 2 elements, shape [2], expected 3"),
-      wrong("more tokens than room", {33, 2, 8}, cache, 33, kOutOfRange,
-            "kv_write: 33 tokens for a cache of 32 positions"),
+      {"cache of another dtype",
+       {keys, tokens, other, other},
+       two_caches,
+       kDtypeMismatch,
+       "kv_write: key cache is bf16, expected f32 or f16"},
+      {"capacity that splits a tile",
+       {keys, tokens, split, split},
+       two_caches,
+       kShapeMismatch,
+       "kv_write: key cache has shape [1, 2, 33, 8], expected [sequences, heads, capacity, dim] "
+       "with a capacity that is a multiple of 32"},
+      {"heads of another number",
+       {{kF32, {3, 1, 8}}, tokens, cache, cache},
+       two_caches,
+       kShapeMismatch,
+       "kv_write: keys has 24 elements, shape [3, 1, 8], expected 48"},
+      {"other shape of the same size",
+       {{kF32, {3, 4, 4}}, tokens, cache, cache},
+       two_caches,
+       kShapeMismatch,
+       "kv_write: keys has shape [3, 4, 4], expected [3, 2, 8]"},
+      {"too few positions",
+       {keys, {kU32, {2}}, cache, cache},
+       two_caches,
+       kShapeMismatch,
+       "kv_write: positions has 2 elements, shape [2], expected 3"},
+      {"more tokens than room",
+       {{kF32, {33, 2, 8}}, {kU32, {33}}, cache, cache},
+       two_caches,
+       kOutOfRange,
+       "kv_write: 33 tokens for a cache of 32 positions"},
       {"one cache for both",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-         MLXN_ASSIGN(const Buffer k, device.alloc(kF32, {3, 2, 8}));
-         MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {3}));
-         MLXN_ASSIGN(const Buffer c, device.alloc(kF16, {1, 2, 32, 8}));
-         return kv_write(encoder, registry, {k, k, p, p, c, c});
-       },
-       kInvalidArgument, "kv_write: output and value cache share memory"},
+       {keys, tokens, cache},
+       one_cache,
+       kInvalidArgument,
+       "kv_write: output and value cache share memory"},
   };
 }
 

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <cstdint>
-
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
+#include "mlxn/ops/matmul/matmul_args.h"
 
 namespace mlxn {
 
@@ -16,9 +14,6 @@ struct MatmulParams {
 // output[m][n] = sum over k of input[m][k] * weights[n][k], with float products and sums and
 // unrounded inputs. A row has the same bits alone and among others.
 // kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
-Status matmul(ComputeEncoder& encoder, KernelRegistry& registry, const MatmulParams& params);
-
-// Up to this many rows a product reads every weight once.
-inline constexpr uint32_t kMatvecRows = 8;
+Status matmul(ComputeEncoder& encoder, const MatmulParams& params);
 
 }  // namespace mlxn

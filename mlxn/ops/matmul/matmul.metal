@@ -2,98 +2,20 @@
 // rows m at once.
 // Buffers: 0 weights [columns, depth] in the format, 1 input [rows, depth], 2 output [rows,
 // columns], 3 MatmulArgs. Grid: threadgroups of 128 threads, (columns / 4, rows / rows at once).
-//
-// A simdgroup makes one column. It unpacks the weights chunk by chunk into threadgroup memory, 32
-// elements by each thread; then thread t multiplies elements t, t + 32, ... of the chunk. Each
-// result has two sums a thread, for even and odd steps, that are added up in the end: its bits
-// depend neither on other rows nor on how many rows are taken at once.
-#include "mlxn/ops/common/weights.h"
-#include "mlxn/ops/matmul/matmul_args.h"
-
-constant constexpr uint kLanes = 32, kStep = 2 * kLanes, kChunk = 512, kColumns = 4;
-
-// Rows of the input, each from this thread's first element on. Past the last row it is taken again.
-template <uint M>
-struct InputRows {
-  device const float* of[M];
-
-  InputRows(device const float* input, constant MatmulArgs& args, uint first, uint lane) {
-    for (uint m = 0; m < M; ++m) {
-      of[m] = input + static_cast<ulong>(min(first + m, args.rows - 1)) * args.depth + lane;
-    }
-  }
-};
-
-template <uint M>
-struct Sums {
-  float even[M] = {0}, odd[M] = {0};
-};
-
-// Adds the products of N steps; weights and rows begin at this thread's first element.
-template <uint N, uint M>
-inline void add_steps(thread Sums<M>& sums, threadgroup const float* weights,
-                      thread const InputRows<M>& rows, uint begin) {
-#pragma unroll
-  for (uint i = 0; i < N * kStep; i += kStep) {
-    for (uint m = 0; m < M; ++m) {
-      sums.even[m] = fma(weights[i], rows.of[m][begin + i], sums.even[m]);
-      sums.odd[m] = fma(weights[i + kLanes], rows.of[m][begin + i + kLanes], sums.odd[m]);
-    }
-  }
-}
-
-// The same for the `rest` elements, less than a step, with which a row ends.
-template <uint M>
-inline void add_rest(thread Sums<M>& sums, threadgroup const float* weights,
-                     thread const InputRows<M>& rows, uint begin, uint rest, uint lane) {
-  for (uint m = 0; m < M; ++m) {
-    if (lane < rest) sums.even[m] = fma(weights[0], rows.of[m][begin], sums.even[m]);
-    if (lane + kLanes < rest) {
-      sums.odd[m] = fma(weights[kLanes], rows.of[m][begin + kLanes], sums.odd[m]);
-    }
-  }
-}
-
-// Unpacks up to kChunk weights of a row from `begin` on.
-template <typename W>
-inline void unpack_chunk(device const W* row, uint begin, uint depth, threadgroup float* chunk,
-                         uint lane) {
-  if (32 * lane < min(kChunk, depth - begin)) {
-    Format<W>::unpack(row, begin / 32 + lane, depth, chunk + 32 * lane);
-  }
-  simdgroup_barrier(mem_flags::mem_threadgroup);
-}
+#include "mlxn/ops/matmul/column_product.h"
 
 template <typename W, uint M>
-[[kernel, max_total_threads_per_threadgroup(128)]] void matmul(
+[[kernel, max_total_threads_per_threadgroup(kMatmulLanes* kMatmulColumns)]] void matmul(
     device const W* weights [[buffer(0)]], device const float* input [[buffer(1)]],
     device float* output [[buffer(2)]], constant MatmulArgs& args [[buffer(3)]],
     uint2 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-  threadgroup float chunks[kColumns * kChunk];
-  threadgroup float* chunk = chunks + simdgroup * kChunk;
-  threadgroup const float* own = chunk + lane;
-  const uint column = group.x * kColumns + simdgroup, first_row = group.y * M, depth = args.depth;
-  device const W* row = Format<W>::row(weights, min(column, args.columns - 1), depth);
+  threadgroup float chunks[kMatmulColumns * kChunk];
+  const uint column = group.x * kMatmulColumns + simdgroup, first_row = group.y * M;
+  device const W* row = Format<W>::row(weights, min(column, args.columns - 1), args.depth);
   const InputRows<M> rows(input, args, first_row, lane);
-  Sums<M> sums;
-  uint begin = 0;
-  for (; begin + kChunk <= depth; begin += kChunk) {
-    unpack_chunk(row, begin, depth, chunk, lane);
-    add_steps<kChunk / kStep>(sums, own, rows, begin);
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-  }
-  if (begin < depth) {
-    unpack_chunk(row, begin, depth, chunk, lane);
-    uint i = 0;
-    for (; begin + i + kStep <= depth; i += kStep) add_steps<1>(sums, own + i, rows, begin + i);
-    if (begin + i < depth) add_rest(sums, own + i, rows, begin + i, depth - begin - i, lane);
-  }
-  float result = 0;  // thread m keeps that of row m
-  for (uint m = 0; m < M; ++m) {
-    const float total = simd_sum(sums.even[m] + sums.odd[m]);
-    result = lane == m ? total : result;
-  }
+  const float result =
+      column_product<W, M>(row, rows, args.depth, chunks + simdgroup * kChunk, lane);
   if (lane < min(M, args.rows - first_row) && column < args.columns) {
     output[static_cast<ulong>(first_row + lane) * args.columns + column] = result;
   }

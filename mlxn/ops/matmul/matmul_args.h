@@ -1,9 +1,12 @@
 // Shared by host and kernel.
 #pragma once
 
-#ifndef __METAL_VERSION__
-#include <cstdint>
-#endif
+#include "mlxn/ops/common/args.h"
+
+// A threadgroup makes this many columns of the output, a simdgroup of this many threads each, ...
+MLXN_CONSTANT uint32_t kMatmulColumns = 4, kMatmulLanes = 32;
+// ... for up to this many rows: then every weight is read once.
+MLXN_CONSTANT uint32_t kMatvecRows = 8;
 
 struct MatmulArgs {
   uint32_t rows, columns;  // m and n: of the output

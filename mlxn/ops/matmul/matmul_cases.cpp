@@ -31,8 +31,7 @@ OpCase make_case(Dtype format, Sizes s, Use use) {
                       {kF32, {s.m, s.n}, Role::kOut}},
           .encode =
               [](const Call& call) {
-                return matmul(call.encoder, call.registry,
-                              {call[kWeights], call[kInput], call[kOutput]});
+                return matmul(call.encoder, {call[kWeights], call[kInput], call[kOutput]});
               },
           .reference = [s](Values& v) { reference(v, s); },
           .tolerance = {1e-12, 1e-5, 1e-6 * double(s.k)},
@@ -40,44 +39,47 @@ OpCase make_case(Dtype format, Sizes s, Use use) {
           .use = use};
 }
 
-struct Shapes {
-  std::pair<Dtype, Shape> weights, input, output;
-};
-
-WrongCall wrong(std::string what, const Shapes& shapes, ErrorCode code, std::string message) {
-  return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-            MLXN_ASSIGN(const Buffer w, device.alloc(shapes.weights.first, shapes.weights.second));
-            MLXN_ASSIGN(const Buffer x, device.alloc(shapes.input.first, shapes.input.second));
-            MLXN_ASSIGN(const Buffer y, device.alloc(shapes.output.first, shapes.output.second));
-            return matmul(encoder, registry, {w, x, y});
-          },
-          code, std::move(message)};
-}
-
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
-  const Shapes right = {{kQ4_0, {4, 64}}, {kF32, {2, 64}}, {kF32, {2, 4}}};
+  const auto call = [](const Call& c) { return matmul(c.encoder, {c[0], c[1], c[2]}); };
+  const std::pair<Dtype, Shape> weights = {kQ4_0, {4, 64}}, input = {kF32, {2, 64}},
+                                output = {kF32, {2, 4}};
   return {
-      wrong("input of another width", {right.weights, {kF32, {2, 32}}, right.output},
-            kShapeMismatch, "matmul: input has rows of 32 elements, shape [2, 32], expected 64"),
-      wrong("output too short", {right.weights, right.input, {kF32, {2, 3}}}, kShapeMismatch,
-            "matmul: output has 6 elements, shape [2, 3], expected 8"),
-      wrong("input of another dtype", {right.weights, {kF16, {2, 64}}, right.output},
-            kDtypeMismatch, "matmul: input is f16, expected f32"),
-      wrong("weights of integers", {{kI32, {4, 64}}, right.input, right.output}, kDtypeMismatch,
-            "matmul_4: weights of i32, expected a float or block format"),
-      wrong("weights of one dimension", {{kQ4_0, {256}}, right.input, right.output}, kShapeMismatch,
-            "matmul: weights has shape [256], expected two dimensions"),
-      wrong("rows that split a block", {{kQ4_0, {4, 40}}, {kF32, {2, 40}}, right.output},
-            kShapeMismatch, "matmul: weights has rows of 40 elements, expected a multiple of 32"),
+      {"input of another width",
+       {weights, {kF32, {2, 32}}, output},
+       call,
+       kShapeMismatch,
+       "matmul: input has rows of 32 elements, shape [2, 32], expected 64"},
+      {"output too short",
+       {weights, input, {kF32, {2, 3}}},
+       call,
+       kShapeMismatch,
+       "matmul: output has 6 elements, shape [2, 3], expected 8"},
+      {"input of another dtype",
+       {weights, {kF16, {2, 64}}, output},
+       call,
+       kDtypeMismatch,
+       "matmul: input is f16, expected f32"},
+      {"weights of integers",
+       {{kI32, {4, 64}}, input, output},
+       call,
+       kDtypeMismatch,
+       "matmul_4: weights of i32, expected a float or block format"},
+      {"weights of one dimension",
+       {{kQ4_0, {256}}, input, output},
+       call,
+       kShapeMismatch,
+       "matmul: weights has shape [256], expected two dimensions"},
+      {"rows that split a block",
+       {{kQ4_0, {4, 40}}, {kF32, {2, 40}}, output},
+       call,
+       kShapeMismatch,
+       "matmul: weights has rows of 40 elements, expected a multiple of 32"},
       {"output is the input",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-         MLXN_ASSIGN(const Buffer w, device.alloc(kF32, {8, 8}));
-         MLXN_ASSIGN(const Buffer x, device.alloc(kF32, {2, 8}));
-         return matmul(encoder, registry, {w, x, x});
-       },
-       kInvalidArgument, "matmul: output and input share memory, expected none in common"},
+       {{kF32, {8, 8}}, {kF32, {2, 8}}},
+       [](const Call& c) { return matmul(c.encoder, {c[0], c[1], c[1]}); },
+       kInvalidArgument,
+       "matmul: output and input share memory, expected none in common"},
   };
 }
 

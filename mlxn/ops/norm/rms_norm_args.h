@@ -1,7 +1,7 @@
 // Shared by host and kernel.
 #pragma once
 
-// Both as floats, the layout of the graph's fusion pass; dim is exact up to 2^24.
+// Both as floats; dim is exact up to 2^24.
 struct RmsNormArgs {
   float eps;
   float dim;

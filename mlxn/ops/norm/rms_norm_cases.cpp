@@ -8,7 +8,6 @@ namespace mlxn::cases {
 namespace {
 
 constexpr float kEps = 1e-5f;
-constexpr Dtype kFloats[] = {Dtype::kF32, Dtype::kF16, Dtype::kBf16};
 
 struct Rows {
   uint64_t count, dim;
@@ -46,7 +45,7 @@ OpCase norm_case(Dtype dtype, Rows rows, Use use, bool in_place = false) {
                             {weight_dtype(dtype), {rows.dim}}},
                 .encode =
                     [output](const Call& call) {
-                      return rms_norm(call.encoder, call.registry,
+                      return rms_norm(call.encoder,
                                       {call[kInput], call[kWeight], call[output], kEps});
                     },
                 .reference = [output](Values& v) { reference(v, output); },
@@ -61,58 +60,110 @@ OpCase norm_mul_case(Dtype dtype, Rows rows, Use use) {
   OpCase out = norm_case(dtype, rows, use);
   out.tensors.push_back({dtype, {rows.count, rows.dim}});
   out.encode = [](const Call& call) {
-    return rms_norm_mul(call.encoder, call.registry,
-                        {call[kInput], call[kWeight], call[kOutput], kEps}, call[kScale]);
+    return rms_norm_mul(call.encoder,
+                        {{call[kInput], call[kWeight], call[kOutput], kEps}, call[kScale]});
   };
   out.tolerance.relative = 2 * precision(dtype) + 1e-6;
   out.flops += rows.count * rows.dim;
   return out;
 }
 
-struct Shapes {
-  std::pair<Dtype, Shape> input, weight, output;
-};
-
-WrongCall wrong(std::string what, const Shapes& shapes, float eps, ErrorCode code,
-                std::string message) {
-  return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-            MLXN_ASSIGN(const Buffer x, device.alloc(shapes.input.first, shapes.input.second));
-            MLXN_ASSIGN(const Buffer w, device.alloc(shapes.weight.first, shapes.weight.second));
-            MLXN_ASSIGN(const Buffer y, device.alloc(shapes.output.first, shapes.output.second));
-            return rms_norm(encoder, registry, {x, w, y, eps});
-          },
-          code, std::move(message)};
+// Tensors: a, b, weight, output, and the sum unless it goes into a.
+OpCase add_norm_case(Dtype dtype, Rows rows, Use use, bool in_place = false) {
+  const Shape shape = {rows.count, rows.dim};
+  const size_t sum = in_place ? 0 : 4;
+  OpCase out = {.variant = text(dtype),
+                .shape = str(rows.count, "x", rows.dim, in_place ? " in place" : ""),
+                .tensors = {{dtype, shape, in_place ? Role::kInOut : Role::kIn},
+                            {dtype, shape},
+                            {weight_dtype(dtype), {rows.dim}},
+                            {dtype, shape, Role::kOut}},
+                .encode =
+                    [sum](const Call& call) {
+                      return add_rms_norm(call.encoder,
+                                          {call[0], call[1], call[sum], call[2], call[3], kEps});
+                    },
+                .reference =
+                    [sum](Values& v) {
+                      for (size_t i = 0; i < v[0].size(); ++i) v[sum][i] = v[0][i] + v[1][i];
+                      Values norm = {v[sum], v[2], v[3]};
+                      reference(norm, kOutput);
+                      v[3] = norm[kOutput];
+                    },
+                .tolerance = {1e-5, 3 * precision(dtype) + 1e-6, 2 * precision(dtype)},
+                .flops = 5 * rows.count * rows.dim,
+                .use = use};
+  if (!in_place) out.tensors.push_back({dtype, shape, Role::kOut});
+  return out;
 }
 
 std::vector<WrongCall> wrong_calls() {
   using enum Dtype;
   using enum ErrorCode;
-  const Shapes right = {{kF32, {2, 8}}, {kF32, {8}}, {kF32, {16}}};
+  const auto with = [](float eps) {
+    return [eps](const Call& c) { return rms_norm(c.encoder, {c[0], c[1], c[2], eps}); };
+  };
+  const std::pair<Dtype, Shape> input = {kF32, {2, 8}}, weight = {kF32, {8}}, output = {kF32, {16}};
   return {
-      wrong("weight of another length", {right.input, {kF32, {16}}, right.output}, kEps,
-            kShapeMismatch, "rms_norm: weight has 16 elements, shape [16], expected 8"),
-      wrong("weight of another dtype", {{kF16, {2, 8}}, {kF16, {8}}, {kF16, {2, 8}}}, kEps,
-            kDtypeMismatch, "rms_norm: weight is f16, expected f32"),
-      wrong("output too short", {right.input, right.weight, {kF32, {8}}}, kEps, kShapeMismatch,
-            "rms_norm: output has 8 elements, shape [8], expected 16"),
-      wrong("no float", {{kU32, {2, 8}}, right.weight, right.output}, kEps, kDtypeMismatch,
-            "rms_norm: dtype u32, expected f32, f16 or bf16"),
-      wrong("negative eps", right, -1, kInvalidArgument,
-            "rms_norm: eps -1, expected a number from 0 up"),
-      wrong("eps NaN", right, NAN, kInvalidArgument, "rms_norm: eps nan"),
+      {"weight of another length",
+       {input, {kF32, {16}}, output},
+       with(kEps),
+       kShapeMismatch,
+       "rms_norm: weight has 16 elements, shape [16], expected 8"},
+      {"weight of another dtype",
+       {{kF16, {2, 8}}, {kF16, {8}}, {kF16, {2, 8}}},
+       with(kEps),
+       kDtypeMismatch,
+       "rms_norm: weight is f16, expected f32"},
+      {"output too short",
+       {input, weight, {kF32, {8}}},
+       with(kEps),
+       kShapeMismatch,
+       "rms_norm: output has 8 elements, shape [8], expected 16"},
+      {"no float",
+       {{kU32, {2, 8}}, weight, output},
+       with(kEps),
+       kDtypeMismatch,
+       "rms_norm: dtype u32, expected f32, f16 or bf16"},
+      {"negative eps",
+       {input, weight, output},
+       with(-1),
+       kInvalidArgument,
+       "rms_norm: eps -1, expected a number from 0 up"},
+      {"eps NaN", {input, weight, output}, with(NAN), kInvalidArgument, "rms_norm: eps nan"},
   };
 }
 
 std::vector<WrongCall> wrong_mul_calls() {
   return {{"scale of another length",
-           [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-             MLXN_ASSIGN(const Buffer x, device.alloc(Dtype::kF32, {2, 8}));
-             MLXN_ASSIGN(const Buffer w, device.alloc(Dtype::kF32, {8}));
-             return rms_norm_mul(encoder, registry, {x, w, x, kEps}, w);
-           },
+           {{Dtype::kF32, {2, 8}}, {Dtype::kF32, {8}}},
+           [](const Call& c) { return rms_norm_mul(c.encoder, {{c[0], c[1], c[0], kEps}, c[1]}); },
            ErrorCode::kShapeMismatch,
            "rms_norm_mul: scale has 8 elements, shape [8], expected 16"}};
+}
+
+std::vector<WrongCall> wrong_add_calls() {
+  using enum ErrorCode;
+  const auto call = [](const Call& c) {
+    return add_rms_norm(c.encoder, {c[0], c[1], c[2], c[3], c[0], kEps});
+  };
+  const std::pair<Dtype, Shape> rows = {Dtype::kF32, {2, 8}}, row = {Dtype::kF32, {8}};
+  return {
+      {"b of another length",
+       {rows, row, rows, row},
+       call,
+       kShapeMismatch,
+       "add_rms_norm: b has 8 elements, shape [8], expected 16"},
+      {"sum of another length",
+       {rows, rows, row, row},
+       call,
+       kShapeMismatch,
+       "add_rms_norm: sum has 8 elements, shape [8], expected 16"},
+      {"one buffer for both results",
+       {rows, rows, rows, row},
+       [](const Call& c) { return add_rms_norm(c.encoder, {c[0], c[1], c[2], c[3], c[2], kEps}); },
+       kInvalidArgument,
+       "add_rms_norm: output and sum share memory"}};
 }
 
 }  // namespace
@@ -122,18 +173,24 @@ std::vector<OpCases> rms_norm_cases() {
   OpCases norm = {"rms_norm", header, "x / sqrt(mean(x²) + eps) * w", {}, wrong_calls()};
   OpCases norm_mul = {
       "rms_norm_mul", header, "x / sqrt(mean(x²) + eps) * w * s", {}, wrong_mul_calls()};
+  OpCases add_norm = {
+      "add_rms_norm", header, "s = a + b, s / sqrt(mean(s²) + eps) * w", {}, wrong_add_calls()};
   for (Dtype dtype : kFloats) {
     for (const Rows& rows : kRows) {
+      add_norm.cases.push_back(add_norm_case(dtype, rows, Use::kTest));
       norm.cases.push_back(norm_case(dtype, rows, Use::kTest));
       norm_mul.cases.push_back(norm_mul_case(dtype, rows, Use::kTest));
     }
     norm.cases.push_back(norm_case(dtype, {3, 300}, Use::kTest, true));
+    add_norm.cases.push_back(add_norm_case(dtype, {3, 300}, Use::kTest, true));
   }
   for (const Rows& rows : {Rows{1, 576}, Rows{1, 4096}, Rows{512, 576}, Rows{512, 4096}}) {
     norm.cases.push_back(norm_case(Dtype::kF32, rows, Use::kBench));
   }
   norm_mul.cases.push_back(norm_mul_case(Dtype::kF32, {512, 4096}, Use::kBench));
-  return {norm, norm_mul};
+  add_norm.cases.push_back(add_norm_case(Dtype::kF32, {1, 576}, Use::kBench));
+  add_norm.cases.push_back(add_norm_case(Dtype::kF32, {512, 4096}, Use::kBench));
+  return {norm, norm_mul, add_norm};
 }
 
 }  // namespace mlxn::cases

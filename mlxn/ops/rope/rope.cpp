@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/rope/rope_args.h"
 
@@ -45,9 +46,9 @@ Result<Sizes> check(const RopeParams& params) {
   MLXN_TRY(check_apart(kOp, params.output, params.positions, "positions"));
   MLXN_TRY(check_numbers(params, shape[2]));
   const uint64_t pairs = (params.rotary_dims == 0 ? shape[2] : params.rotary_dims) / 2;
-  if (pairs > MLXN_ROPE_MOST_PAIRS) {
+  if (pairs > kRopeMostPairs) {
     return Error(ErrorCode::kOutOfRange,
-                 str(kOp, ": ", pairs, " pairs, expected at most ", MLXN_ROPE_MOST_PAIRS));
+                 str(kOp, ": ", pairs, " pairs, expected at most ", kRopeMostPairs));
   }
   if (params.frequency_factors != nullptr) {
     MLXN_TRY(
@@ -72,11 +73,11 @@ RopeFrequencies frequencies_of(const RopeParams& params, uint32_t pairs) {
 
 }  // namespace
 
-Status rope(ComputeEncoder& encoder, KernelRegistry& registry, const RopeParams& params) {
+Status rope(ComputeEncoder& encoder, const RopeParams& params) {
   MLXN_ASSIGN(const Sizes sizes, check(params));
   const char* kernel =
       params.pairs == RopePairs::kAdjacent ? "rope_adjacent_f32" : "rope_halves_f32";
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const Buffer* factors = params.frequency_factors;
   const RopeArgs args = {sizes.heads, sizes.dim, sizes.pairs, factors != nullptr};
   const RopeFrequencies frequencies = frequencies_of(params, sizes.pairs);

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 
@@ -27,6 +26,6 @@ struct RopeParams {
 // Turns pair i of every head by position * scale * base^(-2i/r) / factor[i]. Angles are made in
 // float with the exactness of a 24-bit product, sine and cosine are precise.
 // kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
-Status rope(ComputeEncoder& encoder, KernelRegistry& registry, const RopeParams& params);
+Status rope(ComputeEncoder& encoder, const RopeParams& params);
 
 }  // namespace mlxn

@@ -1,11 +1,9 @@
 // Shared by host and kernel.
 #pragma once
 
-#ifndef __METAL_VERSION__
-#include <cstdint>
-#endif
+#include "mlxn/ops/common/args.h"
 
-#define MLXN_ROPE_MOST_PAIRS 256
+MLXN_CONSTANT uint32_t kRopeMostPairs = 256;
 
 struct RopeArgs {
   uint32_t heads, dim;
@@ -18,5 +16,5 @@ struct RopeFrequency {
   float high, low;
 };
 struct RopeFrequencies {
-  RopeFrequency of[MLXN_ROPE_MOST_PAIRS];
+  RopeFrequency of[kRopeMostPairs];
 };

@@ -40,15 +40,14 @@ void reference(Values& v, const Setup& s) {
 }
 
 Status run(const Call& call, const Setup& s) {
-  return rope(call.encoder, call.registry,
-              {.input = call[kInput],
-               .positions = call[kPositions],
-               .output = call[s.in_place ? kInput : kOutput],
-               .pairs = s.pairs,
-               .rotary_dims = s.rotary_dims,
-               .base = s.base,
-               .scale = s.scale,
-               .frequency_factors = s.factors ? &call[kFactors] : nullptr});
+  return rope(call.encoder, {.input = call[kInput],
+                             .positions = call[kPositions],
+                             .output = call[s.in_place ? kInput : kOutput],
+                             .pairs = s.pairs,
+                             .rotary_dims = s.rotary_dims,
+                             .base = s.base,
+                             .scale = s.scale,
+                             .frequency_factors = s.factors ? &call[kFactors] : nullptr});
 }
 
 OpCase make_case(const std::string& what, Setup s, Use use = Use::kTest) {
@@ -69,41 +68,54 @@ OpCase make_case(const std::string& what, Setup s, Use use = Use::kTest) {
   return out;
 }
 
-WrongCall wrong(std::string what, Shape input, RopePairs pairs, uint32_t rotary, uint64_t positions,
-                float base, ErrorCode code, std::string message) {
-  return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-            MLXN_ASSIGN(const Buffer x, device.alloc(kF32, input));
-            MLXN_ASSIGN(const Buffer p, device.alloc(kU32, {positions}));
-            return rope(encoder, registry,
-                        {.input = x,
-                         .positions = p,
-                         .output = x,
-                         .pairs = pairs,
-                         .rotary_dims = rotary,
-                         .base = base});
-          },
-          code, std::move(message)};
-}
-
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
-  constexpr RopePairs kPairs = RopePairs::kAdjacent;
+  const auto with = [](uint32_t rotary_dims, float base) {
+    return [=](const Call& call) {
+      return rope(call.encoder, {.input = call[0],
+                                 .positions = call[1],
+                                 .output = call[0],
+                                 .rotary_dims = rotary_dims,
+                                 .base = base});
+    };
+  };
+  const std::pair<Dtype, Shape> input = {kF32, {2, 3, 8}}, tokens = {kU32, {2}};
   return {
-      wrong("odd head", {2, 3, 7}, kPairs, 0, 2, 1e4f, kInvalidArgument,
-            "rope: 0 rotary dimensions of a head of 7, expected even numbers"),
-      wrong("odd rotary dimensions", {2, 3, 8}, kPairs, 3, 2, 1e4f, kInvalidArgument,
-            "rope: 3 rotary dimensions of a head of 8, expected even numbers"),
-      wrong("more rotary dimensions than there are", {2, 3, 8}, kPairs, 10, 2, 1e4f,
-            kInvalidArgument, "rope: 10 rotary dimensions of a head of 8"),
-      wrong("too few positions", {2, 3, 8}, kPairs, 0, 1, 1e4f, kShapeMismatch,
-            "rope: positions has 1 elements, shape [1], expected 2"),
-      wrong("two dimensions", {2, 8}, kPairs, 0, 2, 1e4f, kShapeMismatch,
-            "rope: input has shape [2, 8], expected [tokens, heads, dim]"),
-      wrong("head too large", {2, 3, 1024}, kPairs, 0, 2, 1e4f, kOutOfRange,
-            "rope: 512 pairs, expected at most 256"),
-      wrong("base zero", {2, 3, 8}, kPairs, 0, 2, 0, kInvalidArgument,
-            "rope: base 0 and scale 1, expected a positive and a finite number"),
+      {"odd head",
+       {{kF32, {2, 3, 7}}, tokens},
+       with(0, 1e4f),
+       kInvalidArgument,
+       "rope: 0 rotary dimensions of a head of 7, expected even numbers"},
+      {"odd rotary dimensions",
+       {input, tokens},
+       with(3, 1e4f),
+       kInvalidArgument,
+       "rope: 3 rotary dimensions of a head of 8, expected even numbers"},
+      {"more rotary dimensions than there are",
+       {input, tokens},
+       with(10, 1e4f),
+       kInvalidArgument,
+       "rope: 10 rotary dimensions of a head of 8"},
+      {"too few positions",
+       {input, {kU32, {1}}},
+       with(0, 1e4f),
+       kShapeMismatch,
+       "rope: positions has 1 elements, shape [1], expected 2"},
+      {"two dimensions",
+       {{kF32, {2, 8}}, tokens},
+       with(0, 1e4f),
+       kShapeMismatch,
+       "rope: input has shape [2, 8], expected [tokens, heads, dim]"},
+      {"head too large",
+       {{kF32, {2, 3, 1024}}, tokens},
+       with(0, 1e4f),
+       kOutOfRange,
+       "rope: 512 pairs, expected at most 256"},
+      {"base zero",
+       {input, tokens},
+       with(0, 0),
+       kInvalidArgument,
+       "rope: base 0 and scale 1, expected a positive and a finite number"},
   };
 }
 

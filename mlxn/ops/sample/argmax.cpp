@@ -1,19 +1,20 @@
 #include "mlxn/ops/sample/argmax.h"
 
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/rows.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/sample/argmax_args.h"
 
 namespace mlxn {
 
-Status argmax(ComputeEncoder& encoder, KernelRegistry& registry, const Buffer& input,
-              const Buffer& indices) {
+Status argmax(ComputeEncoder& encoder, const ArgmaxParams& params) {
   constexpr const char* kOp = "argmax";
+  const auto& [input, indices] = params;
   MLXN_ASSIGN(const Rows rows, rows_of(kOp, "input", input));
   MLXN_TRY(check_argument(input, {kOp, "input", Dtype::kF32, input.element_count()}));
   MLXN_TRY(check_argument(indices, {kOp, "indices", Dtype::kU32, rows.count}));
   MLXN_TRY(check_apart(kOp, indices, input, "input"));
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline("argmax_f32", encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), "argmax_f32"));
   const ArgmaxArgs args = {rows.dim};
   return dispatch_rows(encoder, rows,
                        {.pipeline = pipeline,

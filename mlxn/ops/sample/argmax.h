@@ -1,14 +1,17 @@
 #pragma once
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 
-// indices[r] = the lowest index of the largest element of row r: input f32 [..., dim], indices u32
-// with an element for each row. NaN is never the largest; a row of NaN alone gives 0.
-// kDtypeMismatch, kShapeMismatch, kOutOfRange, kInvalidArgument for wrong arguments.
-Status argmax(ComputeEncoder& encoder, KernelRegistry& registry, const Buffer& input,
-              const Buffer& indices);
+struct ArgmaxParams {
+  const Buffer& input;    // f32 [..., dim]
+  const Buffer& indices;  // u32, an element for each row
+};
+
+// indices[r] = the lowest index of the largest element of row r. NaN is never the largest; a row of
+// NaN alone gives 0. kDtypeMismatch, kShapeMismatch, kOutOfRange, kInvalidArgument for wrong
+// arguments.
+Status argmax(ComputeEncoder& encoder, const ArgmaxParams& params);
 
 }  // namespace mlxn

@@ -22,15 +22,13 @@ void reference(Values& v) {
 }
 
 OpCase make_case(std::string shape, uint64_t rows, uint64_t dim, Fill fill, Use use = Use::kTest) {
-  return {
-      .variant = "f32",
-      .shape = std::move(shape),
-      .tensors = {{kF32, {rows, dim}, Role::kIn, std::move(fill)}, {kU32, {rows}, Role::kOut}},
-      .encode =
-          [](const Call& call) { return argmax(call.encoder, call.registry, call[0], call[1]); },
-      .reference = reference,
-      .flops = rows * dim,
-      .use = use};
+  return {.variant = "f32",
+          .shape = std::move(shape),
+          .tensors = {{kF32, {rows, dim}, Role::kIn, std::move(fill)}, {kU32, {rows}, Role::kOut}},
+          .encode = [](const Call& call) { return argmax(call.encoder, {call[0], call[1]}); },
+          .reference = reference,
+          .flops = rows * dim,
+          .use = use};
 }
 
 OpCase random_case(uint64_t rows, uint64_t dim, Use use) {
@@ -53,21 +51,18 @@ std::vector<OpCases> argmax_cases() {
   out.cases.push_back(make_case("infinities", 2, 4, exactly({1, INFINITY, INFINITY, NAN})));
   out.cases.push_back(random_case(1, 49152, Use::kBench));
   out.cases.push_back(random_case(1, 262144, Use::kBench));
+  const auto call = [](const Call& c) { return argmax(c.encoder, {c[0], c[1]}); };
   out.wrong_calls = {
       {"too few indices",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-         MLXN_ASSIGN(const Buffer x, device.alloc(kF32, {2, 8}));
-         MLXN_ASSIGN(const Buffer y, device.alloc(kU32, {1}));
-         return argmax(encoder, registry, x, y);
-       },
-       ErrorCode::kShapeMismatch, "argmax: indices has 1 elements, shape [1], expected 2"},
+       {{kF32, {2, 8}}, {kU32, {1}}},
+       call,
+       ErrorCode::kShapeMismatch,
+       "argmax: indices has 1 elements, shape [1], expected 2"},
       {"input of another dtype",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-         MLXN_ASSIGN(const Buffer x, device.alloc(kF16, {2, 8}));
-         MLXN_ASSIGN(const Buffer y, device.alloc(kU32, {2}));
-         return argmax(encoder, registry, x, y);
-       },
-       ErrorCode::kDtypeMismatch, "argmax: input is f16, expected f32"},
+       {{kF16, {2, 8}}, {kU32, {2}}},
+       call,
+       ErrorCode::kDtypeMismatch,
+       "argmax: input is f16, expected f32"},
   };
   return {out};
 }

@@ -1,26 +1,28 @@
 #include "mlxn/ops/softmax/softmax.h"
 
+#include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/rows.h"
 #include "mlxn/ops/common/validate.h"
+#include "mlxn/ops/op_kind.h"
 #include "mlxn/ops/softmax/softmax_args.h"
 
 namespace mlxn {
 
-Status softmax(ComputeEncoder& encoder, KernelRegistry& registry, const Buffer& input,
-               const Buffer& output) {
+Status softmax(ComputeEncoder& encoder, const SoftmaxParams& params) {
   constexpr const char* kOp = "softmax";
+  const auto& [input, output] = params;
   MLXN_ASSIGN(const std::string kernel, float_kernel_name(kOp, input.dtype()));
   MLXN_ASSIGN(const Rows rows, rows_of(kOp, "input", input));
   MLXN_TRY(check_argument(output, {kOp, "output", input.dtype(), input.element_count()}));
   MLXN_TRY(check_overlap(kOp, output, input, "input"));
-  MLXN_ASSIGN(const Pipeline pipeline, registry.get_pipeline(kernel, encoder.device()));
+  MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const SoftmaxArgs args = {rows.dim};
-  encoder.set_op_kind(OpKind::kSoftmax);
   return dispatch_rows(encoder, rows,
                        {.pipeline = pipeline,
                         .bindings = {{0, input}, {1, output}, {2, as_bytes(args)}},
                         .reads = {&input},
-                        .writes = {&output}});
+                        .writes = {&output},
+                        .op = OpKind::kSoftmax});
 }
 
 }  // namespace mlxn

@@ -1,14 +1,17 @@
 #pragma once
 
 #include "mlxn/core/encode/encoder.h"
-#include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {
 
+struct SoftmaxParams {
+  const Buffer& input;   // [..., dim], f32, f16 or bf16
+  const Buffer& output;  // of the input's dtype and element count; may be the input
+};
+
 // output = exp(input - max) / sum(exp(input - max)) over the last dimension, computed in float and
-// rounded once. f32, f16 or bf16; the output has as many elements and may be the input. A row of
-// -infinity alone gives NaN. kDtypeMismatch, kShapeMismatch, kInvalidArgument for wrong arguments.
-Status softmax(ComputeEncoder& encoder, KernelRegistry& registry, const Buffer& input,
-               const Buffer& output);
+// rounded once. A row of -infinity alone gives NaN. kDtypeMismatch, kShapeMismatch, kOutOfRange,
+// kInvalidArgument for wrong arguments.
+Status softmax(ComputeEncoder& encoder, const SoftmaxParams& params);
 
 }  // namespace mlxn

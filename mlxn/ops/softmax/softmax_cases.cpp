@@ -8,8 +8,6 @@
 namespace mlxn::cases {
 namespace {
 
-constexpr Dtype kFloats[] = {Dtype::kF32, Dtype::kF16, Dtype::kBf16};
-
 struct Rows {
   uint64_t count, dim;
 };
@@ -27,25 +25,21 @@ void reference(const std::vector<double>& in, size_t dim, std::vector<double>& o
 
 OpCase make_case(Dtype dtype, Rows rows, Use use, Fill fill = uniform(-8, 8)) {
   const Shape shape = {rows.count, rows.dim};
-  return {
-      .variant = text(dtype),
-      .shape = str(rows.count, "x", rows.dim),
-      .tensors = {{dtype, shape, Role::kIn, std::move(fill)}, {dtype, shape, Role::kOut}},
-      .encode =
-          [](const Call& call) { return softmax(call.encoder, call.registry, call[0], call[1]); },
-      .reference = [dim = rows.dim](Values& v) { reference(v[0], dim, v[1]); },
-      .tolerance = {1e-5, precision(dtype) + 2e-6, 1e-7},
-      .flops = 4 * rows.count * rows.dim,
-      .use = use};
+  return {.variant = text(dtype),
+          .shape = str(rows.count, "x", rows.dim),
+          .tensors = {{dtype, shape, Role::kIn, std::move(fill)}, {dtype, shape, Role::kOut}},
+          .encode = [](const Call& call) { return softmax(call.encoder, {call[0], call[1]}); },
+          .reference = [dim = rows.dim](Values& v) { reference(v[0], dim, v[1]); },
+          .tolerance = {1e-5, precision(dtype) + 2e-6, 1e-7},
+          .flops = 4 * rows.count * rows.dim,
+          .use = use};
 }
 
 OpCase in_place(Dtype dtype) {
   OpCase out = make_case(dtype, {3, 300}, Use::kTest);
   out.shape += " in place";
   out.tensors = {{dtype, {3, 300}, Role::kInOut}};
-  out.encode = [](const Call& call) {
-    return softmax(call.encoder, call.registry, call[0], call[0]);
-  };
+  out.encode = [](const Call& call) { return softmax(call.encoder, {call[0], call[0]}); };
   out.reference = [](Values& v) { reference(std::vector<double>(v[0]), 300, v[0]); };
   return out;
 }
@@ -73,18 +67,15 @@ std::vector<OpCases> softmax_cases() {
   out.cases.push_back(make_case(Dtype::kF32, {512, 4096}, Use::kBench));
   out.wrong_calls = {
       {"output too short",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-         MLXN_ASSIGN(const Buffer x, device.alloc(Dtype::kF32, {2, 8}));
-         MLXN_ASSIGN(const Buffer y, device.alloc(Dtype::kF32, {8}));
-         return softmax(encoder, registry, x, y);
-       },
-       kShapeMismatch, "softmax: output has 8 elements, shape [8], expected 16"},
+       {{Dtype::kF32, {2, 8}}, {Dtype::kF32, {8}}},
+       [](const Call& c) { return softmax(c.encoder, {c[0], c[1]}); },
+       kShapeMismatch,
+       "softmax: output has 8 elements, shape [8], expected 16"},
       {"empty buffer",
-       [](const Device& device, ComputeEncoder& encoder, KernelRegistry& registry) -> Status {
-         MLXN_ASSIGN(const Buffer y, device.alloc(Dtype::kF32, {8}));
-         return softmax(encoder, registry, Buffer(), y);
-       },
-       kDtypeMismatch, "softmax: dtype u8, expected f32, f16 or bf16"},
+       {{Dtype::kF32, {8}}},
+       [](const Call& c) { return softmax(c.encoder, {Buffer(), c[0]}); },
+       kDtypeMismatch,
+       "softmax: dtype u8, expected f32, f16 or bf16"},
   };
   return {out};
 }

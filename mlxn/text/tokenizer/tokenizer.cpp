@@ -9,12 +9,6 @@
 namespace mlxn::text {
 namespace {
 
-struct Kind {
-  std::string_view name;
-  Result<std::unique_ptr<Tokenizer>> (*create)(const io::Metadata&);
-};
-constexpr Kind kKinds[] = {{"gpt2", create_bpe_tokenizer}};
-
 // Positions in a text and in the lists made from it fit into 32 bits.
 constexpr size_t kMaxTextBytes = size_t{1} << 30;
 
@@ -85,9 +79,9 @@ Tokenizer::~Tokenizer() = default;
 Result<std::unique_ptr<Tokenizer>> Tokenizer::create(const io::Metadata& metadata) {
   MLXN_ASSIGN(const std::string name, metadata.text("tokenizer.ggml.model"));
   std::string known;
-  for (const Kind& kind : kKinds) {
-    if (kind.name == name) return kind.create(metadata);
-    known += str(known.empty() ? "'" : ", '", kind.name, "'");
+  for (const TokenizerEntry* entry : tokenizers()) {
+    if (entry->name == name) return entry->create(metadata);
+    known += str(known.empty() ? "'" : ", '", entry->name, "'");
   }
   return Error(ErrorCode::kUnsupported,
                str("tokenizer of kind '", name, "' is not known; known are ", known));
@@ -142,13 +136,24 @@ std::string Tokenizer::mark_control(std::string_view text, std::string_view mark
 Result<std::string> Tokenizer::decode(std::span<const int32_t> ids,
                                       const DecodeOptions& options) const {
   std::string text;
-  for (size_t i = 0; i < ids.size(); ++i) {
+  bool begins = !options.continues;
+  for (size_t i = 0; i < ids.size();) {
     if (!contains(ids[i]))
       return Error(ErrorCode::kOutOfRange,
                    str("token ", i, " is ", ids[i], ", expected 0 to ", vocabulary_size() - 1));
-    const TokenType type = parts_->vocabulary.type(ids[i]);
-    const bool control = type == TokenType::kControl || type == TokenType::kUnknown;
-    if (options.show_special || !control) text += parts_->vocabulary.piece(ids[i]);
+    const TokenType first = type(ids[i]);
+    if (is_special(first)) {
+      const bool shown = options.show_special || first == TokenType::kUserDefined;
+      if (shown) text += piece(ids[i]);
+      begins = begins && first != TokenType::kUserDefined;
+      ++i;
+      continue;
+    }
+    size_t end = i;
+    while (end < ids.size() && contains(ids[end]) && !is_special(type(ids[end]))) ++end;
+    decode_plain(ids.subspan(i, end - i), begins, text);
+    begins = false;
+    i = end;
   }
   return text;
 }

@@ -50,6 +50,7 @@ struct EncodeOptions {
 
 struct DecodeOptions {
   bool show_special = true;  // false: control tokens give no text
+  bool continues = false;    // other tokens of the same text came before
 };
 
 // decode(encode(text)) gives the bytes of text again, valid UTF-8 or not, as long as the vocabulary
@@ -95,9 +96,11 @@ class Tokenizer {
   struct Parts;
   explicit Tokenizer(std::unique_ptr<Parts> parts);
   const Parts& parts() const { return *parts_; }
-  // Appends the tokens of text, which holds no special tokens. The one thing a kind adds.
+  // What a kind adds. Appends the tokens of text, which holds no special tokens.
   virtual Status encode_plain(std::string_view text, bool strict,
                               std::vector<int32_t>& ids) const = 0;
+  // Appends the bytes of tokens, none of which is special. `begins`: no text came before them.
+  virtual void decode_plain(std::span<const int32_t> ids, bool begins, std::string& text) const = 0;
 
  private:
   std::unique_ptr<Parts> parts_;

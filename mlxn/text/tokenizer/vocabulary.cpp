@@ -5,27 +5,12 @@
 #include <utility>
 
 #include "mlxn/base/strings.h"
-#include "mlxn/text/utf8.h"
 
 namespace mlxn::text {
 namespace {
 
 // Found at every place of a text, so their length bounds the work for each byte.
 constexpr size_t kMaxSpecialBytes = 512;
-
-bool stands_for_itself(uint32_t byte) {
-  return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xFF && byte != 0xAD);
-}
-
-// The byte of each code point below 0x144; -1: none.
-std::array<int16_t, 0x144> make_byte_of() {
-  std::array<int16_t, 0x144> table;
-  table.fill(-1);
-  size_t next = 0x100;
-  for (uint32_t byte = 0; byte < 256; ++byte)
-    table[stands_for_itself(byte) ? byte : next++] = static_cast<int16_t>(byte);
-  return table;
-}
 
 // What a message shows of a text from a file.
 std::string shown(std::string_view text) {
@@ -64,19 +49,6 @@ Result<std::vector<TokenType>> load_types(const io::Metadata& metadata, size_t t
 
 }  // namespace
 
-std::optional<std::string> decode_byte_level(std::string_view text) {
-  static const std::array<int16_t, 0x144> kByteOf = make_byte_of();
-  std::string out;
-  while (!text.empty()) {
-    const Utf8Step step = utf8_step(text);
-    if (!step.valid || step.code_point >= kByteOf.size() || kByteOf[step.code_point] < 0)
-      return std::nullopt;
-    out += static_cast<char>(kByteOf[step.code_point]);
-    text.remove_prefix(step.size);
-  }
-  return out;
-}
-
 Result<Vocabulary> Vocabulary::load(const io::Metadata& metadata, Spelling spelling) {
   Vocabulary out;
   MLXN_TRY(out.load_tokens(metadata, spelling));
@@ -103,7 +75,7 @@ Status Vocabulary::load_tokens(const io::Metadata& metadata, Spelling spelling) 
       return Error(ErrorCode::kCorruptData, str("special token ", i, " has ", texts[i].size(),
                                                 " bytes, expected at most ", kMaxSpecialBytes));
     std::optional<std::string> bytes;
-    if (!special && spelling == Spelling::kByteLevel) bytes = decode_byte_level(texts[i]);
+    if (!special) bytes = spelling(texts[i], types_[i]);
     pieces_.push_back(bytes ? std::move(*bytes) : std::string(texts[i]));
     if (texts[i].empty()) continue;  // a gap in the numbering: no text leads to it
     const auto [same, fresh] = spelled_.emplace(texts[i], id);

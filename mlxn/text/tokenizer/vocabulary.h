@@ -16,14 +16,11 @@
 
 namespace mlxn::text {
 
-// Byte-level vocabularies spell each byte as one printable code point (GPT-2's table: printable
-// Latin-1 stands for itself, the others follow from U+0100 on). This is the way back; nothing when
-// a code point stands for no byte or the text is not UTF-8.
-std::optional<std::string> decode_byte_level(std::string_view text);
-
 class Vocabulary {
  public:
-  enum class Spelling { kByteLevel };
+  // The bytes that a spelling in the metadata stands for; nothing: the spelling itself. Asked for
+  // tokens that are not special.
+  using Spelling = std::optional<std::string> (*)(std::string_view text, TokenType type);
   static Result<Vocabulary> load(const io::Metadata& metadata, Spelling spelling);
   // Moves keep the strings that views point into; a copy would not.
   Vocabulary(Vocabulary&&) = default;

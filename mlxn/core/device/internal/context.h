@@ -14,6 +14,7 @@
 #include "mlxn/core/device/counters.h"
 #include "mlxn/core/device/device.h"
 #include "mlxn/core/device/options.h"
+#include "mlxn/core/kernels/kernel_registry.h"
 #include "mlxn/core/memory/internal/residency.h"
 #include "mlxn/core/profile/profile.h"
 
@@ -42,6 +43,7 @@ class Context {
   DeviceLimits limits;
   CounterBlock counters;
   Profile profile;
+  KernelRegistry kernels;
   std::unique_ptr<ResidencySet> residency;  // null: none
 
  private:

@@ -41,6 +41,7 @@ class RecordedDispatch {
             .threadgroup = node_->threadgroup,
             .kind = node_->kind,
             .threadgroup_memory = node_->threadgroup_memory,
+            .op = node_->op,
             .label = node_->label};
   }
 

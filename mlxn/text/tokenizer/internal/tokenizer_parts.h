@@ -51,7 +51,11 @@ struct Tokenizer::Parts {
   bool adds_eos = false;
 };
 
-// One kind of tokenizer: adding one is a function here and a row in tokenizer.cpp.
-Result<std::unique_ptr<Tokenizer>> create_bpe_tokenizer(const io::Metadata& metadata);
+// One file in kinds/ defines one entry, named tokenizer_<file>; the build finds it.
+struct TokenizerEntry {
+  std::string_view name;  // as in tokenizer.ggml.model
+  Result<std::unique_ptr<Tokenizer>> (*create)(const io::Metadata& metadata);
+};
+std::span<const TokenizerEntry* const> tokenizers();
 
 }  // namespace mlxn::text

@@ -1,6 +1,7 @@
 // Byte-level byte-pair encoding: pieces of text start as bytes, and the pair of neighbours with the
 // lowest rank is joined until no pair has one.
 #include <algorithm>
+#include <array>
 #include <queue>
 #include <unordered_map>
 #include <utility>
@@ -9,9 +10,40 @@
 #include "mlxn/base/strings.h"
 #include "mlxn/text/tokenizer/internal/pre_tokenizer.h"
 #include "mlxn/text/tokenizer/internal/tokenizer_parts.h"
+#include "mlxn/text/utf8.h"
 
 namespace mlxn::text {
 namespace {
+
+bool stands_for_itself(uint32_t byte) {
+  return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xFF && byte != 0xAD);
+}
+
+// The byte of each code point below 0x144; -1: none.
+std::array<int16_t, 0x144> make_byte_of() {
+  std::array<int16_t, 0x144> table;
+  table.fill(-1);
+  size_t next = 0x100;
+  for (uint32_t byte = 0; byte < 256; ++byte)
+    table[stands_for_itself(byte) ? byte : next++] = static_cast<int16_t>(byte);
+  return table;
+}
+
+// Byte-level vocabularies spell each byte as one printable code point (GPT-2's table: printable
+// Latin-1 stands for itself, the others follow from U+0100 on). This is the way back; nothing when
+// a code point stands for no byte or the text is not UTF-8.
+std::optional<std::string> decode_byte_level(std::string_view text, TokenType) {
+  static const std::array<int16_t, 0x144> kByteOf = make_byte_of();
+  std::string out;
+  while (!text.empty()) {
+    const Utf8Step step = utf8_step(text);
+    if (!step.valid || step.code_point >= kByteOf.size() || kByteOf[step.code_point] < 0)
+      return std::nullopt;
+    out += static_cast<char>(kByteOf[step.code_point]);
+    text.remove_prefix(step.size);
+  }
+  return out;
+}
 
 struct Merge {
   uint32_t rank;
@@ -177,6 +209,10 @@ class BpeTokenizer final : public Tokenizer {
     return {};
   }
 
+  void decode_plain(std::span<const int32_t> ids, bool, std::string& text) const override {
+    for (const int32_t id : ids) text += parts().vocabulary.piece(id);
+  }
+
  private:
   Merges merges_;
   PreTokenizer pre_tokenizer_;
@@ -187,7 +223,7 @@ Result<std::unique_ptr<Tokenizer>> BpeTokenizer::create(const io::Metadata& meta
   if (!metadata.has("tokenizer.ggml.pre"))
     log(LogLevel::kWarning, "the model names no pre-tokenizer; its answers may suffer");
   MLXN_ASSIGN(PreTokenizer pre_tokenizer, PreTokenizer::create(name));
-  MLXN_ASSIGN(Vocabulary vocabulary, Vocabulary::load(metadata, Vocabulary::Spelling::kByteLevel));
+  MLXN_ASSIGN(Vocabulary vocabulary, Vocabulary::load(metadata, decode_byte_level));
   MLXN_ASSIGN(Merges merges, Merges::load(metadata, vocabulary));
   auto parts = std::make_unique<Parts>(std::move(vocabulary), "gpt2", std::move(name));
   MLXN_ASSIGN(parts->adds_bos,
@@ -204,8 +240,7 @@ Result<std::unique_ptr<Tokenizer>> BpeTokenizer::create(const io::Metadata& meta
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> create_bpe_tokenizer(const io::Metadata& metadata) {
-  return BpeTokenizer::create(metadata);
-}
+extern const TokenizerEntry tokenizer_gpt2;
+const TokenizerEntry tokenizer_gpt2 = {"gpt2", BpeTokenizer::create};
 
 }  // namespace mlxn::text

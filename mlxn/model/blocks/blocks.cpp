@@ -1,0 +1,160 @@
+#include "mlxn/model/blocks/blocks.h"
+
+#include "mlxn/base/strings.h"
+#include "mlxn/ops/activation/silu_mul.h"
+#include "mlxn/ops/attention/attention.h"
+#include "mlxn/ops/elementwise/add_row.h"
+#include "mlxn/ops/elementwise/elementwise.h"
+#include "mlxn/ops/index/embedding.h"
+#include "mlxn/ops/kv/kv_write.h"
+#include "mlxn/ops/matmul/matmul.h"
+#include "mlxn/ops/norm/rms_norm.h"
+
+namespace mlxn::model {
+namespace {
+
+std::string layer_name(uint32_t layer, std::string_view name) {
+  return str("blk.", layer, ".", name);
+}
+
+Status turn(const ForwardPass& pass, const Rope& rope_options, const Buffer& heads) {
+  return rope(pass.encoder,
+              {.input = heads,
+               .positions = pass.positions,
+               .output = heads,
+               .pairs = rope_options.pairs,
+               .rotary_dims = rope_options.dims,
+               .base = rope_options.base,
+               .scale = rope_options.scale,
+               .frequency_factors = rope_options.factors ? &rope_options.factors : nullptr});
+}
+
+}  // namespace
+
+Result<Projection> load_projection(Weights& weights, const std::string& name, uint64_t outputs,
+                                   uint64_t inputs, bool bias) {
+  Projection projection;
+  MLXN_ASSIGN(projection.weights, weights.tensor(name + ".weight", {outputs, inputs}));
+  if (bias) {
+    MLXN_ASSIGN(projection.bias, weights.tensor(name + ".bias", {outputs}));
+  }
+  return projection;
+}
+
+Status project(const ForwardPass& pass, const Projection& projection, const Buffer& input,
+               const Buffer& output) {
+  const uint64_t tokens = pass.tokens.element_count();
+  const Shape& shape = projection.weights.shape();
+  MLXN_ASSIGN(const Buffer rows, input.reshape({tokens, shape[1]}));
+  MLXN_ASSIGN(const Buffer results, output.reshape({tokens, shape[0]}));
+  MLXN_TRY(matmul(pass.encoder, {.weights = projection.weights, .input = rows, .output = results}));
+  if (!projection.bias) return {};
+  return add_row(pass.encoder, {.input = results, .row = projection.bias, .output = results});
+}
+
+Result<BlockValues> block_values(const ForwardPass& pass, const Hyperparameters& p) {
+  const uint64_t tokens = pass.tokens.element_count();
+  BlockValues v;
+  MLXN_ASSIGN(v.x, pass.temporary({tokens, p.hidden}));
+  MLXN_ASSIGN(v.normed, pass.temporary({tokens, p.hidden}));
+  MLXN_ASSIGN(v.query, pass.temporary({tokens, p.heads, p.head_dim}));
+  MLXN_ASSIGN(v.key, pass.temporary({tokens, p.kv_heads, p.head_dim}));
+  MLXN_ASSIGN(v.value, pass.temporary({tokens, p.kv_heads, p.head_dim}));
+  MLXN_ASSIGN(v.gate, pass.temporary({tokens, p.feed_forward}));
+  MLXN_ASSIGN(v.up, pass.temporary({tokens, p.feed_forward}));
+  return v;
+}
+
+Result<AttentionBlock> load_attention(Weights& weights, uint32_t layer, const Hyperparameters& p,
+                                      const AttentionParts& parts) {
+  const uint64_t hidden = p.hidden, query = uint64_t{p.heads} * p.head_dim,
+                 kv = uint64_t{p.kv_heads} * p.head_dim;
+  auto name = [&](std::string_view part) { return layer_name(layer, part); };
+  AttentionBlock b;
+  MLXN_ASSIGN(b.norm, weights.tensor(name("attn_norm.weight"), {hidden}));
+  MLXN_ASSIGN(b.query, load_projection(weights, name("attn_q"), query, hidden, parts.biases));
+  MLXN_ASSIGN(b.key, load_projection(weights, name("attn_k"), kv, hidden, parts.biases));
+  MLXN_ASSIGN(b.value, load_projection(weights, name("attn_v"), kv, hidden, parts.biases));
+  MLXN_ASSIGN(b.output, load_projection(weights, name("attn_output"), hidden, query));
+  if (parts.head_norms) {
+    MLXN_ASSIGN(b.query_norm, weights.tensor(name("attn_q_norm.weight"), {p.head_dim}));
+    MLXN_ASSIGN(b.key_norm, weights.tensor(name("attn_k_norm.weight"), {p.head_dim}));
+  }
+  return b;
+}
+
+Status attention_block(const ForwardPass& pass, const AttentionBlock& block,
+                       const Hyperparameters& p, const Rope& rope, const AttentionCache& cache,
+                       const BlockValues& v) {
+  ComputeEncoder& encoder = pass.encoder;
+  MLXN_TRY(rms_norm(encoder, {v.x, block.norm, v.normed, p.epsilon}));
+  MLXN_TRY(project(pass, block.query, v.normed, v.query));
+  MLXN_TRY(project(pass, block.key, v.normed, v.key));
+  MLXN_TRY(project(pass, block.value, v.normed, v.value));
+  if (block.query_norm) {
+    MLXN_TRY(rms_norm(encoder, {v.query, block.query_norm, v.query, p.epsilon}));
+    MLXN_TRY(rms_norm(encoder, {v.key, block.key_norm, v.key, p.epsilon}));
+  }
+  MLXN_TRY(turn(pass, rope, v.query));
+  MLXN_TRY(turn(pass, rope, v.key));
+  MLXN_TRY(kv_write(encoder,
+                    {v.key, v.value, pass.positions, pass.sequences, cache.keys, cache.values}));
+  MLXN_TRY(attention(encoder, {.queries = v.query,
+                               .key_cache = cache.keys,
+                               .value_cache = cache.values,
+                               .positions = pass.positions,
+                               .sequences = pass.sequences,
+                               .output = v.query,
+                               .window = p.window}));
+  MLXN_TRY(project(pass, block.output, v.query, v.normed));
+  return elementwise_add(encoder, {v.x, v.normed, v.x});
+}
+
+Result<FeedForwardBlock> load_feed_forward(Weights& weights, uint32_t layer,
+                                           const Hyperparameters& p) {
+  auto name = [&](std::string_view part) { return layer_name(layer, part); };
+  FeedForwardBlock b;
+  MLXN_ASSIGN(b.norm, weights.tensor(name("ffn_norm.weight"), {p.hidden}));
+  MLXN_ASSIGN(b.gate, load_projection(weights, name("ffn_gate"), p.feed_forward, p.hidden));
+  MLXN_ASSIGN(b.up, load_projection(weights, name("ffn_up"), p.feed_forward, p.hidden));
+  MLXN_ASSIGN(b.down, load_projection(weights, name("ffn_down"), p.hidden, p.feed_forward));
+  return b;
+}
+
+Status feed_forward_block(const ForwardPass& pass, const FeedForwardBlock& block,
+                          const Hyperparameters& p, const BlockValues& v) {
+  ComputeEncoder& encoder = pass.encoder;
+  MLXN_TRY(rms_norm(encoder, {v.x, block.norm, v.normed, p.epsilon}));
+  MLXN_TRY(project(pass, block.gate, v.normed, v.gate));
+  MLXN_TRY(project(pass, block.up, v.normed, v.up));
+  MLXN_TRY(silu_mul(encoder, {v.gate, v.up, v.gate}));
+  MLXN_TRY(project(pass, block.down, v.gate, v.normed));
+  return elementwise_add(encoder, {v.x, v.normed, v.x});
+}
+
+Result<VocabularyBlock> load_vocabulary(Weights& weights, const Hyperparameters& p) {
+  VocabularyBlock b;
+  MLXN_ASSIGN(b.embedding, weights.tensor("token_embd.weight", {p.vocabulary, p.hidden}));
+  MLXN_ASSIGN(b.norm, weights.tensor("output_norm.weight", {p.hidden}));
+  b.output = b.embedding;
+  if (weights.has("output.weight")) {
+    MLXN_ASSIGN(b.output, weights.tensor("output.weight", {p.vocabulary, p.hidden}));
+  }
+  return b;
+}
+
+Status embed_tokens(const ForwardPass& pass, const VocabularyBlock& block, const Buffer& x) {
+  return embedding(pass.encoder, {.table = block.embedding, .ids = pass.tokens, .output = x});
+}
+
+Status encode_logits(const ForwardPass& pass, const VocabularyBlock& block,
+                     const Hyperparameters& p, const Buffer& x) {
+  const uint64_t outputs = pass.outputs.element_count();
+  if (outputs == 0) return {};
+  MLXN_ASSIGN(const Buffer chosen, pass.temporary({outputs, p.hidden}));
+  MLXN_TRY(embedding(pass.encoder, {.table = x, .ids = pass.outputs, .output = chosen}));
+  MLXN_TRY(rms_norm(pass.encoder, {chosen, block.norm, chosen, p.epsilon}));
+  return matmul(pass.encoder, {block.output, chosen, pass.logits});
+}
+
+}  // namespace mlxn::model
