@@ -5,14 +5,14 @@
 #include <string_view>
 
 #include "mlxn/base/result.h"
+#include "mlxn/base/weight_formats.h"
 
 namespace mlxn {
 
 // Element types. Block-quantised formats pack block_elements values into block_bytes bytes.
 enum class Dtype : uint8_t {
-  kF32,
-  kF16,
-  kBf16,
+#define MLXN_ENUMERATOR(name, type, dtype, elements, bytes) k##dtype,
+  MLXN_EACH_FLOAT_FORMAT(MLXN_ENUMERATOR)  // kF32, kF16, kBf16
   kI8,
   kI16,
   kI32,
@@ -22,23 +22,20 @@ enum class Dtype : uint8_t {
   kU32,
   kU64,
   kBool,
-  kQ4_0,
-  kQ4_1,
-  kQ5_0,
-  kQ5_1,
-  kQ8_0,
-  kQ8_1,
-  kQ2_K,
-  kQ3_K,
-  kQ4_K,
-  kQ5_K,
-  kQ6_K,
+  MLXN_EACH_BLOCK_FORMAT(MLXN_ENUMERATOR)  // kQ4_0, ..., kMxfp4
+  kQ8_1,                                   // of activations
   kQ8_K,
-  kIq4_Nl,
-  kIq4_Xs,
-  kMxfp4,
   kCount,
+#undef MLXN_ENUMERATOR
 };
+
+// What weights may be.
+inline constexpr Dtype kWeightFormats[] = {
+#define MLXN_DTYPE(name, type, dtype, elements, bytes) Dtype::k##dtype,
+    MLXN_EACH_WEIGHT_FORMAT(MLXN_DTYPE)
+#undef MLXN_DTYPE
+};
+bool is_weight_format(Dtype dtype);
 
 struct DtypeInfo {
   Dtype dtype;

@@ -5,15 +5,9 @@
 
 #ifdef __METAL_VERSION__
 #include <metal_stdlib>
-#define MLXN_DEVICE device
-#define MLXN_THREAD thread
-#define MLXN_CONSTANT constant
-#else
-#include <cstdint>
-#define MLXN_DEVICE
-#define MLXN_THREAD
-#define MLXN_CONSTANT inline constexpr
 #endif
+
+#include "mlxn/base/kernel_shared.h"
 
 namespace mlxn {
 namespace quant {

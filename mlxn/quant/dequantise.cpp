@@ -48,8 +48,7 @@ Status check_sizes(Dtype dtype, uint64_t elements, uint64_t bytes) {
 }
 
 bool is_supported(Dtype dtype) {
-  const bool plain = dtype == Dtype::kF32 || dtype == Dtype::kF16 || dtype == Dtype::kBf16;
-  return plain || with_block(dtype, [](auto) {});
+  return is_weight_format(dtype);
 }
 
 Status dequantise(Dtype dtype, std::span<const std::byte> bytes, std::span<float> values) {

@@ -4,25 +4,17 @@
 #include <span>
 
 #include "mlxn/base/result.h"
+#include "mlxn/base/weight_formats.h"
 #include "mlxn/quant/blocks.h"
 
 namespace mlxn::quant {
 
 // `values` are finite and as many as the block has; `block` is zero before. kInvalidArgument when a
 // scale does not fit into a half.
-Status quantise_block(std::span<const float> values, BlockQ4_0& block);
-Status quantise_block(std::span<const float> values, BlockQ4_1& block);
-Status quantise_block(std::span<const float> values, BlockQ5_0& block);
-Status quantise_block(std::span<const float> values, BlockQ5_1& block);
-Status quantise_block(std::span<const float> values, BlockQ8_0& block);
-Status quantise_block(std::span<const float> values, BlockQ2_K& block);
-Status quantise_block(std::span<const float> values, BlockQ3_K& block);
-Status quantise_block(std::span<const float> values, BlockQ4_K& block);
-Status quantise_block(std::span<const float> values, BlockQ5_K& block);
-Status quantise_block(std::span<const float> values, BlockQ6_K& block);
-Status quantise_block(std::span<const float> values, BlockIq4_Nl& block);
-Status quantise_block(std::span<const float> values, BlockIq4_Xs& block);
-Status quantise_block(std::span<const float> values, BlockMxfp4& block);
+#define MLXN_DECLARE(name, type, dtype, elements, bytes) \
+  Status quantise_block(std::span<const float> values, type& block);
+MLXN_EACH_BLOCK_FORMAT(MLXN_DECLARE)
+#undef MLXN_DECLARE
 
 // The bits of a scale or an offset.
 Result<uint16_t> scale_bits(float value);

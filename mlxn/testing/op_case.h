@@ -93,11 +93,6 @@ std::vector<OpCases> all_op_cases();
 
 // What ops on floats are for.
 inline constexpr Dtype kFloats[] = {Dtype::kF32, Dtype::kF16, Dtype::kBf16};
-// What weights may be, in the order of docs/ops.md.
-inline constexpr Dtype kWeightFormats[] = {
-    Dtype::kF32,  Dtype::kF16,    Dtype::kBf16,   Dtype::kQ4_0, Dtype::kQ4_1, Dtype::kQ5_0,
-    Dtype::kQ5_1, Dtype::kQ8_0,   Dtype::kQ2_K,   Dtype::kQ3_K, Dtype::kQ4_K, Dtype::kQ5_K,
-    Dtype::kQ6_K, Dtype::kIq4_Nl, Dtype::kIq4_Xs, Dtype::kMxfp4};
 
 // A tensor's rounding: one unit in the last place of a float type, relative.
 double precision(Dtype dtype);

@@ -185,7 +185,8 @@ Status Machine::encode_array_step(ComputeEncoder& encoder, const Step& step, For
 }
 
 Status Machine::interrupt(CommandEncoder& encoder, const Step& step) {
-  const Step other{.kind = Step::kFill, .out = step.out, .constant = step.constant};
+  Step other;
+  other.kind = Step::kFill, other.out = step.out, other.constant = step.constant;
   const auto capture = [&]() -> Result<std::vector<CapturedNode>> {
     encoder.start_capture();
     MLXN_TRY(encode(encoder, other, Form::kReflected));

@@ -128,7 +128,7 @@ TEST_F(Fusion, AddAndNormThatDoNotFit) {
 }
 
 class ProductFusion : public Fusion, public testing::WithParamInterface<Dtype> {};
-INSTANTIATE_TEST_SUITE_P(Formats, ProductFusion, testing::ValuesIn(cases::kWeightFormats),
+INSTANTIATE_TEST_SUITE_P(Formats, ProductFusion, testing::ValuesIn(kWeightFormats),
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
 TEST_P(ProductFusion, TwoProductsAndTheirActivation) {

@@ -1,7 +1,7 @@
 // Shared by host and kernel.
 #pragma once
 
-#include "mlxn/ops/common/args.h"
+#include "mlxn/base/kernel_shared.h"
 
 // Of a threadgroup, one for each position of a tile of the cache.
 MLXN_CONSTANT uint32_t kAttentionThreads = 32;

@@ -11,13 +11,6 @@ std::string kernel_name(std::string_view op, Dtype dtype) {
   return std::string(op).append("_").append(to_string(dtype));
 }
 
-// Formats with activations of matrix products have no kernels over weights.
-bool is_weight_format(Dtype dtype) {
-  constexpr Dtype kNot[] = {Dtype::kQ8_1, Dtype::kQ8_K};
-  const bool excluded = std::ranges::find(kNot, dtype) != std::end(kNot);
-  return info(dtype).is_float || (is_quantized(dtype) && !excluded);
-}
-
 }  // namespace
 
 Status check_present(std::string_view op, std::string_view name, const Buffer& buffer) {

@@ -1,6 +1,7 @@
 // MSL: weights in any format, element by element and in pieces.
 #pragma once
 
+#include "mlxn/base/weight_formats.h"
 #include "mlxn/ops/common/kernel.h"
 #include "mlxn/quant/dequantise.h"
 
@@ -52,24 +53,5 @@ struct Format<half> : PlainFormat<half> {};
 template <>
 struct Format<bfloat> : PlainFormat<bfloat> {};
 
-// Calls entry(format, type) for each format. A kernel template over formats has its entry points
-// by #define MLXN_ENTRY(format, type) MLXN_KERNEL("name_" #format, name, type);
-#define MLXN_EACH_BLOCK_FORMAT(entry)      \
-  entry(q4_0, mlxn::quant::BlockQ4_0);     \
-  entry(q4_1, mlxn::quant::BlockQ4_1);     \
-  entry(q5_0, mlxn::quant::BlockQ5_0);     \
-  entry(q5_1, mlxn::quant::BlockQ5_1);     \
-  entry(q8_0, mlxn::quant::BlockQ8_0);     \
-  entry(q2_k, mlxn::quant::BlockQ2_K);     \
-  entry(q3_k, mlxn::quant::BlockQ3_K);     \
-  entry(q4_k, mlxn::quant::BlockQ4_K);     \
-  entry(q5_k, mlxn::quant::BlockQ5_K);     \
-  entry(q6_k, mlxn::quant::BlockQ6_K);     \
-  entry(iq4_nl, mlxn::quant::BlockIq4_Nl); \
-  entry(iq4_xs, mlxn::quant::BlockIq4_Xs); \
-  entry(mxfp4, mlxn::quant::BlockMxfp4)
-#define MLXN_EACH_WEIGHT_FORMAT(entry) \
-  entry(f32, float);                   \
-  entry(f16, half);                    \
-  entry(bf16, bfloat);                 \
-  MLXN_EACH_BLOCK_FORMAT(entry)
+// A kernel template over formats has its entry points by MLXN_EACH_WEIGHT_FORMAT(MLXN_ENTRY) with
+//   #define MLXN_ENTRY(format, type, ...) MLXN_KERNEL("name_" #format, name, type);

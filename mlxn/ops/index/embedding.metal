@@ -15,5 +15,5 @@ template <typename W>
   output[static_cast<ulong>(position.y) * args.dim + position.x] = value;
 }
 
-#define MLXN_ENTRY(format, type) MLXN_KERNEL("embedding_" #format, embedding, type)
-MLXN_EACH_WEIGHT_FORMAT(MLXN_ENTRY);
+#define MLXN_ENTRY(format, type, ...) MLXN_KERNEL("embedding_" #format, embedding, type);
+MLXN_EACH_WEIGHT_FORMAT(MLXN_ENTRY)

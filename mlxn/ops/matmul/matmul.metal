@@ -21,8 +21,8 @@ template <typename W, uint M>
   }
 }
 
-#define MLXN_ENTRY(format, type)                     \
+#define MLXN_ENTRY(format, type, ...)                \
   MLXN_KERNEL("matmul_1_" #format, matmul, type, 1); \
   MLXN_KERNEL("matmul_4_" #format, matmul, type, 4); \
-  MLXN_KERNEL("matmul_8_" #format, matmul, type, 8)
-MLXN_EACH_WEIGHT_FORMAT(MLXN_ENTRY);
+  MLXN_KERNEL("matmul_8_" #format, matmul, type, 8);
+MLXN_EACH_WEIGHT_FORMAT(MLXN_ENTRY)

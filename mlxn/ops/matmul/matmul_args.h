@@ -1,7 +1,7 @@
 // Shared by host and kernel.
 #pragma once
 
-#include "mlxn/ops/common/args.h"
+#include "mlxn/base/kernel_shared.h"
 
 // A threadgroup makes this many columns of the output, a simdgroup of this many threads each, ...
 MLXN_CONSTANT uint32_t kMatmulColumns = 4, kMatmulLanes = 32;

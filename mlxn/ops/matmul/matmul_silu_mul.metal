@@ -26,8 +26,8 @@ template <typename W, uint M>
   }
 }
 
-#define MLXN_ENTRY(format, type)                                       \
+#define MLXN_ENTRY(format, type, ...)                                  \
   MLXN_KERNEL("matmul_silu_mul_1_" #format, matmul_silu_mul, type, 1); \
   MLXN_KERNEL("matmul_silu_mul_4_" #format, matmul_silu_mul, type, 4); \
-  MLXN_KERNEL("matmul_silu_mul_8_" #format, matmul_silu_mul, type, 8)
-MLXN_EACH_WEIGHT_FORMAT(MLXN_ENTRY);
+  MLXN_KERNEL("matmul_silu_mul_8_" #format, matmul_silu_mul, type, 8);
+MLXN_EACH_WEIGHT_FORMAT(MLXN_ENTRY)

@@ -1,7 +1,7 @@
 // Shared by host and kernel.
 #pragma once
 
-#include "mlxn/ops/common/args.h"
+#include "mlxn/base/kernel_shared.h"
 
 struct ArgmaxArgs {
   uint32_t dim;
