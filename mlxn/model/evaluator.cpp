@@ -264,12 +264,15 @@ Status Evaluator::submit(EncoderSession& session, const Pass& pass, size_t slot,
     if (i > 0) {
       MLXN_TRY(next_stage(session));
       session.begin_stage(label);
-      if (cancelled())
-        return Error(ErrorCode::kCancelled, str("in a pass over ", pass.tokens.size(), " tokens"));
     }
     MLXN_TRY(session.encoder().replay(ready.parts[i]));
     stats_.dispatches += ready.parts[i]->dispatch_count();
     stats_.barriers += ready.parts[i]->barrier_count();
+    if (i == 0) continue;
+    // The part before ran while this one was encoded. With nothing in flight the end comes at once.
+    MLXN_TRY(session.wait_for_all());
+    if (cancelled())
+      return Error(ErrorCode::kCancelled, str("in a pass over ", pass.tokens.size(), " tokens"));
   }
   return {};
 }
