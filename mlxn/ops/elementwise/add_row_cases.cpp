@@ -5,8 +5,6 @@
 namespace mlxn::cases {
 namespace {
 
-constexpr Dtype kFloats[] = {Dtype::kF32, Dtype::kF16, Dtype::kBf16};
-
 OpCase make_case(Dtype dtype, uint64_t rows, uint64_t dim, Use use) {
   return {
       .variant = text(dtype),
@@ -33,42 +31,42 @@ OpCase in_place(Dtype dtype) {
           }};
 }
 
-WrongCall wrong(std::string what, std::pair<Dtype, Shape> input, std::pair<Dtype, Shape> row,
-                std::pair<Dtype, Shape> out, ErrorCode code, std::string message) {
-  return {std::move(what),
-          [=](const Device& device, ComputeEncoder& encoder) -> Status {
-            MLXN_ASSIGN(const Buffer x, device.alloc(input.first, input.second));
-            MLXN_ASSIGN(const Buffer y, device.alloc(row.first, row.second));
-            MLXN_ASSIGN(const Buffer z, device.alloc(out.first, out.second));
-            return add_row(encoder, {x, y, z});
-          },
-          code, std::move(message)};
-}
-
 std::vector<WrongCall> wrong_calls() {
   using enum Dtype;
   using enum ErrorCode;
+  const auto call = [](const Call& c) { return add_row(c.encoder, {c[0], c[1], c[2]}); };
+  const std::pair<Dtype, Shape> matrix = {kF32, {2, 8}}, row = {kF32, {8}}, bytes = {kU8, {8}};
   return {
-      wrong("row too short", {kF32, {2, 8}}, {kF32, {7}}, {kF32, {2, 8}}, kShapeMismatch,
-            "add_row: row has 7 elements, shape [7], expected 8"),
-      wrong("output too short", {kF32, {2, 8}}, {kF32, {8}}, {kF32, {8}}, kShapeMismatch,
-            "add_row: output has 8 elements, shape [8], expected 16"),
-      wrong("another dtype", {kF32, {2, 8}}, {kF16, {8}}, {kF32, {2, 8}}, kDtypeMismatch,
-            "add_row: row is f16, expected f32"),
-      wrong("no float", {kU8, {8}}, {kU8, {8}}, {kU8, {8}}, kDtypeMismatch,
-            "add_row: dtype u8, expected f32, f16 or bf16"),
+      {"row too short",
+       {matrix, {kF32, {7}}, matrix},
+       call,
+       kShapeMismatch,
+       "add_row: row has 7 elements, shape [7], expected 8"},
+      {"output too short",
+       {matrix, row, row},
+       call,
+       kShapeMismatch,
+       "add_row: output has 8 elements, shape [8], expected 16"},
+      {"another dtype",
+       {matrix, {kF16, {8}}, matrix},
+       call,
+       kDtypeMismatch,
+       "add_row: row is f16, expected f32"},
+      {"no float",
+       {bytes, bytes, bytes},
+       call,
+       kDtypeMismatch,
+       "add_row: dtype u8, expected f32, f16 or bf16"},
       {"row within the output",
-       [](const Device& device, ComputeEncoder& encoder) -> Status {
-         MLXN_ASSIGN(const Buffer x, device.alloc(kF32, {8}));
-         return add_row(encoder, {x, x, x});
-       },
-       kInvalidArgument, "add_row: output and row share"},
+       {row},
+       [](const Call& c) { return add_row(c.encoder, {c[0], c[0], c[0]}); },
+       kInvalidArgument,
+       "add_row: output and row share"},
       {"empty buffer",
-       [](const Device& device, ComputeEncoder& encoder) -> Status {
-         MLXN_ASSIGN(const Buffer x, device.alloc(kF32, {8}));
-         return add_row(encoder, {x, Buffer(), x});
-       },
-       kInvalidArgument, "add_row: row is empty"},
+       {row},
+       [](const Call& c) { return add_row(c.encoder, {c[0], Buffer(), c[0]}); },
+       kInvalidArgument,
+       "add_row: row is empty"},
   };
 }
 
