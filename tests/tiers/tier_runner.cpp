@@ -5,7 +5,7 @@
 namespace mlxn::tiers {
 namespace {
 
-std::unique_ptr<rt::Executor> make_executor(bool descending) {
+std::unique_ptr<host::HostExecutor> make_executor(bool descending) {
   cpu::CpuOptions options;
   options.workers = 1;
   options.reverse_threads = descending;

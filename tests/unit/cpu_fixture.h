@@ -62,7 +62,7 @@ inline void append(rt::CommandList& list, const TestDispatch& dispatch) {
 
 class CpuTest : public testing::Test {
  protected:
-  static std::unique_ptr<rt::Executor> make_executor(uint32_t workers) {
+  static std::unique_ptr<host::HostExecutor> make_executor(uint32_t workers) {
     CpuOptions options;
     options.workers = workers;
     return create_executor(options);
@@ -127,7 +127,7 @@ class CpuTest : public testing::Test {
     return status;
   }
 
-  std::unique_ptr<rt::Executor> executor_ = make_executor(2);
+  std::unique_ptr<host::HostExecutor> executor_ = make_executor(2);
 };
 
 }  // namespace mlxn::cpu

@@ -60,12 +60,11 @@ Status PreparedDispatch::set_grid(const rt::Dispatch& dispatch) {
                       dispatch.threads_per_grid.z};
   if (dispatch.indirect) {
     uint32_t counts[3];
-    if (!dispatch.indirect->host ||
-        !span_fits(dispatch.indirect_offset, sizeof(counts), dispatch.indirect->size)) {
+    if (!span_fits(dispatch.indirect_offset, sizeof(counts), dispatch.indirect->size)) {
       return invalid(str("indirect counts at byte ", dispatch.indirect_offset, " of a buffer of ",
                          dispatch.indirect->size, " bytes"));
     }
-    std::memcpy(counts, dispatch.indirect->host + dispatch.indirect_offset, sizeof(counts));
+    std::memcpy(counts, bytes_of(*dispatch.indirect) + dispatch.indirect_offset, sizeof(counts));
     for (int i = 0; i < 3; ++i) grid[i] = counts[i] * sizes[i];
   }
   threadgroups_ = 1;
@@ -113,7 +112,7 @@ Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandLis
     }
     const bool nothing = !binding.memory && binding.size == 0;
     const uint64_t total = binding.memory ? binding.memory->size : list.inline_bytes.size();
-    const std::byte* base = binding.memory ? binding.memory->host
+    const std::byte* base = binding.memory ? bytes_of(*binding.memory)
                             : nothing      ? nothing_bound()
                                            : list.inline_bytes.data();
     if (!span_fits(binding.offset, binding.size, total)) {

@@ -42,7 +42,7 @@ rt::DeviceInfo describe(const CpuOptions& options) {
   return info;
 }
 
-class CpuExecutor : public rt::Executor {
+class CpuExecutor : public host::HostExecutor {
  public:
   explicit CpuExecutor(const CpuOptions& options)
       : info_(describe(options)),
@@ -121,7 +121,7 @@ Status check_target(const CpuOptions& options) {
   return rt::check_level(options.target.cpu, detect_target());
 }
 
-std::unique_ptr<rt::Executor> create_executor(const CpuOptions& options) {
+std::unique_ptr<host::HostExecutor> create_executor(const CpuOptions& options) {
   return std::make_unique<CpuExecutor>(options);
 }
 

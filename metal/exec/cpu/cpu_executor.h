@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "metal/exec/cpu/guarded_block.h"
-#include "metal/rt/executor/executor.h"
+#include "metal/exec/host/host_stream.h"
 
 namespace mlxn::cpu {
 
@@ -30,6 +30,6 @@ Status check_target(const CpuOptions& options);
 
 // Never null. Runs nothing when check_target fails; pipelines can be made all the same. Threads
 // start here and end with the executor; memory and pipelines may outlive it.
-std::unique_ptr<rt::Executor> create_executor(const CpuOptions& options);
+std::unique_ptr<host::HostExecutor> create_executor(const CpuOptions& options);
 
 }  // namespace mlxn::cpu

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "metal/exec/cpu/cpu_dispatch.h"
+#include "metal/exec/cpu/cpu_memory.h"
 #include "metal/exec/cpu/permutation.h"
 #include "mlxn/base/checked.h"
 #include "mlxn/base/clock.h"
@@ -36,11 +37,11 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 Result<std::byte*> checked_range(const rt::Memory* memory, uint64_t offset, uint64_t size,
                                  const char* what) {
   const uint64_t total = memory ? memory->size : 0;
-  if (!memory || !memory->host || !span_fits(offset, size, total)) {
+  if (!memory || !span_fits(offset, size, total)) {
     return Error(ErrorCode::kInvalidArgument,
                  str(what, ": ", size, " bytes at offset ", offset, " of ", total, " bytes"));
   }
-  return memory->host + offset;
+  return bytes_of(*memory) + offset;
 }
 
 // A copy or fill, in pieces that may run in any order.

@@ -9,6 +9,7 @@
 #include <deque>
 #include <mutex>
 
+#include "metal/exec/host/host_stream.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::null {
@@ -69,7 +70,7 @@ class NullMemory : public Memory {
   std::shared_ptr<std::atomic<uint64_t>> counter_;
 };
 
-class NullExecutor : public Executor {
+class NullExecutor : public host::HostExecutor {
  public:
   explicit NullExecutor(const NullOptions& options) {
     info_.name = "mlxn null device";

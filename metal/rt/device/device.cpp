@@ -127,6 +127,11 @@ std::vector<std::string> mlxn::metal::take_recorded_commands(MTL::Device* device
   return self ? self->executor().take_record() : std::vector<std::string>();
 }
 
+uint64_t mlxn::metal::host_round_trips(const MTL::Device* device) {
+  auto* self = rt::impl(device);
+  return self ? self->executor().host_round_trips() : 0;
+}
+
 mlxn::metal::CacheCounters mlxn::metal::cache_counters(const MTL::Device* device) {
   auto* self = rt::impl(device);
   if (!self) return {};

@@ -1,6 +1,6 @@
-// The seam below the Metal API. An executor owns memory and runs lists of commands; queues, command
-// buffers, events, reference counts and validation live above it in metal/rt and are the same for
-// all.
+// The seam below the Metal API. An executor owns memory, streams that run lists of commands, and
+// the events between them. Queues, command buffers, reference counts and validation live above it
+// in metal/rt and are the same for all.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "metal/msl/interface.h"
+#include "metal/rt/executor/stream.h"
 #include "mlxn/base/result.h"
 
 namespace mlxn::rt {
@@ -120,14 +121,9 @@ struct CommandList {
   }
 };
 
-// Filled by Executor::run.
-struct RunTimes {
-  uint64_t start_ns = 0, end_ns = 0;  // on the executor's clock
-};
-
 struct DeviceInfo {
   std::string name;
-  std::string executor;  // "cpu", "null", "cuda"
+  std::string executor;  // its name in the registry
   bool unified_memory = true;
   uint64_t total_memory = 0;
   uint64_t max_buffer_length = 0;
@@ -153,13 +149,15 @@ class Executor {
   // Makes the named kernel of an image executable.
   virtual Result<std::shared_ptr<Pipeline>> load(const msl::Image& image,
                                                  const std::string& kernel) = 0;
-  // Runs the list to its end on behalf of the calling thread. On failure the rest of the list is
-  // not run and the error says which command failed.
-  virtual Status run(const CommandList& list, RunTimes& times) = 0;
+  // Never null. Streams and events end before their executor.
+  virtual std::unique_ptr<Stream> create_stream() = 0;
+  virtual std::unique_ptr<Event> create_event() = 0;
   virtual uint64_t timestamp_ns() const = 0;
   virtual uint64_t allocated_bytes() const = 0;
   // One line for each command since the last call, from executors that record (null); else nothing.
   virtual std::vector<std::string> take_record() { return {}; }
+  // Times that the device stopped for the host, from executors that count them; else 0.
+  virtual uint64_t host_round_trips() const { return 0; }
 };
 
 }  // namespace mlxn::rt

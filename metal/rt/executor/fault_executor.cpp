@@ -8,6 +8,40 @@ namespace mlxn::rt {
 
 using metal::Fault;
 
+namespace {
+
+class FaultStream : public Stream {
+ public:
+  FaultStream(FaultExecutor& faults, std::unique_ptr<Stream> inner)
+      : faults_(faults), inner_(std::move(inner)) {}
+
+  void submit(Submission& submission) override {
+    if (faults_.expects(Fault::kRun)) add_faults(submission.steps);
+    inner_->submit(submission);
+  }
+  void help(const std::function<bool()>& done) override { inner_->help(done); }
+  bool is_current() const override { return inner_->is_current(); }
+
+ private:
+  void add_faults(std::vector<Step>& steps) const {
+    std::vector<Step> all;
+    for (Step& step : steps) {
+      if (std::holds_alternative<ListStep>(step)) {
+        all.emplace_back(HostStep{[&faults = faults_] {
+          return faults.pass(Fault::kRun, ErrorCode::kExecutionFailed, "a run");
+        }});
+      }
+      all.push_back(std::move(step));
+    }
+    steps = std::move(all);
+  }
+
+  FaultExecutor& faults_;
+  const std::unique_ptr<Stream> inner_;
+};
+
+}  // namespace
+
 void FaultExecutor::inject(Fault fault, uint64_t after) {
   const auto kind = static_cast<size_t>(fault);
   if (kind < calls_left_.size() && after < std::numeric_limits<uint64_t>::max()) {
@@ -40,9 +74,8 @@ Result<std::shared_ptr<Pipeline>> FaultExecutor::load(const msl::Image& image,
   return inner_->load(image, kernel);
 }
 
-Status FaultExecutor::run(const CommandList& list, RunTimes& times) {
-  MLXN_TRY(pass(Fault::kRun, ErrorCode::kExecutionFailed, "a run"));
-  return inner_->run(list, times);
+std::unique_ptr<Stream> FaultExecutor::create_stream() {
+  return std::make_unique<FaultStream>(*this, inner_->create_stream());
 }
 
 }  // namespace mlxn::rt
