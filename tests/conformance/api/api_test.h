@@ -97,6 +97,9 @@ class ApiTest : public ::testing::Test {
     return messages_;
   }
 
+  // Whether buffers can be made of memory of the host.
+  bool wraps_host_memory() const { return device->hasUnifiedMemory(); }
+
   Ptr<MTL::Buffer> buffer(NS::UInteger length,
                           MTL::ResourceOptions options = MTL::ResourceStorageModeShared) {
     return TransferPtr(device->newBuffer(length, options));
