@@ -195,6 +195,8 @@ void CommandBufferObject::wait_until(MTL::CommandBufferStatus status, const char
 }
 
 void CommandBufferObject::run_handlers(std::vector<MTL::HandlerFunction>& handlers) {
+  if (handlers.empty()) return;
+  PoolScope pool;
   auto list = std::move(handlers);
   handlers.clear();
   for (auto& handler : list) handler(api(this));
@@ -270,7 +272,6 @@ void CommandBufferObject::submit(Ref<CommandBufferObject> buffer, Stream& stream
 }
 
 void CommandBufferObject::started() {
-  PoolScope pool;
   kernelStartTime = seconds_now();
   set_status(MTL::CommandBufferStatusScheduled);
   run_handlers(scheduled_handlers);
@@ -279,7 +280,7 @@ void CommandBufferObject::started() {
 
 void CommandBufferObject::completed(Status status, const RunTimes& times) {
   const Ref<CommandBufferObject> self = std::move(submitted_);
-  PoolScope pool;
+  PoolScope pool;  // for functions of the user's: deallocators and handlers
   GPUStartTime = static_cast<double>(times.start_ns) * 1e-9;
   GPUEndTime = static_cast<double>(times.end_ns) * 1e-9;
   // Wrong calls after commit count too.
