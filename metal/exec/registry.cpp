@@ -20,6 +20,7 @@ Result<cpu::CpuOptions> cpu_options_of(const ExecutorOptions& options) {
   if (options.watchdog_ms != 0) cpu_options.watchdog_ms = options.watchdog_ms;
   if (options.guard_memory != 0) cpu_options.guard = guard_of(options.guard_memory);
   cpu_options.reverse_threads = options.reverse_threads;
+  MLXN_ASSIGN(cpu_options.forced_tier, cpu::choose_tier(options.forced_tier));
   if (!options.foreign_target) MLXN_TRY(cpu::check_target(cpu_options));
   return cpu_options;
 }

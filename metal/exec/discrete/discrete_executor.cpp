@@ -87,9 +87,9 @@ class DiscreteExecutor : public rt::Executor {
         ErrorCode::kUnsupported,
         str("cannot wrap ", size, " bytes: this device does not reach memory of the host"));
   }
-  Result<std::shared_ptr<rt::Pipeline>> load(const msl::Image& image,
-                                             const std::string& kernel) override {
-    return kernels_->load(image, kernel);
+  Result<std::shared_ptr<rt::Pipeline>> load(const std::string& kernel, const rt::Size3& required,
+                                             rt::CompileKernel compile) override {
+    return kernels_->load(kernel, required, std::move(compile));
   }
   std::unique_ptr<rt::Stream> create_stream() override {
     const uint64_t number = streams_.fetch_add(1, std::memory_order_relaxed);

@@ -97,9 +97,10 @@ class NullExecutor : public host::HostExecutor {
     return std::shared_ptr<Memory>(std::make_shared<NullMemory>(host, size, nullptr));
   }
 
-  Result<std::shared_ptr<Pipeline>> load(const msl::Image& image,
-                                         const std::string& kernel) override {
-    for (const msl::Kernel& candidate : image.kernels) {
+  Result<std::shared_ptr<Pipeline>> load(const std::string& kernel, const Size3&,
+                                         CompileKernel compile) override {
+    MLXN_ASSIGN(const auto image, compile({}));
+    for (const msl::Kernel& candidate : image->kernels) {
       if (candidate.name != kernel) continue;
       auto pipeline = std::make_shared<Pipeline>();
       pipeline->kernel = candidate;

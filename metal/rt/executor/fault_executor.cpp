@@ -68,10 +68,15 @@ Result<std::shared_ptr<Memory>> FaultExecutor::wrap(void* host, uint64_t size) {
   return inner_->wrap(host, size);
 }
 
-Result<std::shared_ptr<Pipeline>> FaultExecutor::load(const msl::Image& image,
-                                                      const std::string& kernel) {
-  MLXN_TRY(pass(Fault::kPipeline, ErrorCode::kPipelineFailed, "a pipeline"));
-  return inner_->load(image, kernel);
+Result<std::shared_ptr<Pipeline>> FaultExecutor::load(const std::string& kernel,
+                                                      const Size3& required,
+                                                      CompileKernel compile) {
+  auto counted = [this, compile = std::move(compile)](
+                     msl::CompileRequest request) -> Result<std::shared_ptr<const msl::Image>> {
+    MLXN_TRY(pass(Fault::kPipeline, ErrorCode::kPipelineFailed, "a pipeline"));
+    return compile(std::move(request));
+  };
+  return inner_->load(kernel, required, std::move(counted));
 }
 
 std::unique_ptr<Stream> FaultExecutor::create_stream() {

@@ -20,8 +20,8 @@ class FaultExecutor : public Executor {
   const DeviceInfo& info() const override { return inner_->info(); }
   Result<std::shared_ptr<Memory>> allocate(uint64_t size, Storage storage) override;
   Result<std::shared_ptr<Memory>> wrap(void* host, uint64_t size) override;
-  Result<std::shared_ptr<Pipeline>> load(const msl::Image& image,
-                                         const std::string& kernel) override;
+  Result<std::shared_ptr<Pipeline>> load(const std::string& kernel, const Size3& required,
+                                         CompileKernel compile) override;
   // Runs are counted when they come, by steps in front of the lists of what is submitted while a
   // fault is to come.
   std::unique_ptr<Stream> create_stream() override;

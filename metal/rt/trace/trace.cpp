@@ -130,7 +130,6 @@ Result<uint64_t> Trace::library_number(const std::shared_ptr<const LibraryUnit>&
 }
 
 Result<uint64_t> Trace::pipeline_number(const Pipeline* pipeline) {
-  // By origin: a pipeline's code for several threadgroup sizes shares one.
   if (!pipeline->origin) {
     return Error(ErrorCode::kInternal, "a pipeline of the list has no origin");
   }
