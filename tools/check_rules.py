@@ -17,6 +17,8 @@ RULES = [
      ("metal/msl/stdlib/",), "the library never ends the process"),
     (r"\bgetenv\s*\(", ("mlxn/", "metal/", "apps/", "bench/"), ("mlxn/base/settings.cpp", "apps/metal/xcrun.cpp"),
      "only mlxn/base/settings.cpp reads the environment, and xcrun its PATH"),
+    (r"\bmsl::(Shape|Tier)\b|\bedge_pipeline\b|\bplain_levels\b", ("metal/rt/",), (),
+     "tiers, shapes and levels are the CPU executor's"),
     (r"std::(format|expected)\b", ("mlxn/", "metal/", "apps/", "bench/", "tests/"), (),
      "not in the standard library of GCC 12"),
 ]

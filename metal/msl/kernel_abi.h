@@ -96,3 +96,17 @@ typedef void (*MslThreadgroupEntry)(const struct MslDispatch*, struct MslThreadg
 // is done. Its frame is threadgroup->frames + thread * frame_bytes and begins with the address of a
 // function void(void* frame) that resumes it. When the thread ends, its op becomes MSL_OP_DONE.
 typedef void (*MslThreadEntry)(const struct MslDispatch*, struct MslThreadgroup*, unsigned thread);
+
+// Entry points on NVIDIA GPUs (PTX): `.visible .entry k_N`, named by Kernel::symbol, with
+// parameters
+//   1. a 64-bit address for each buffer argument of the kernel, used or not, by ascending index,
+//      offset applied;
+//   2. threads_per_grid: three 32-bit numbers, exact;
+//   3. for each threadgroup argument, by ascending index, its 32-bit offset in the dynamic shared
+//      memory of the launch (msl_dynamic_threadgroup, aligned to 16; offsets are multiples of 16).
+// The launch has threads_per_threadgroup threads in a block and threadgroups_per_grid blocks.
+// Static threadgroup variables are shared memory of the module, beside the dynamic block. A
+// simdgroup is a warp, with lanes numbered by the linear index in the block, x fastest; the last
+// one of a block may be partial: lanes that are not there are not active.
+// Ragged grids cannot be launched yet: entry points do not look whether a thread lies in the grid,
+// so threads outside of it would run.

@@ -33,7 +33,7 @@ constexpr SettingInfo kTable[] = {
     {Setting::kSaveMsl, "save_msl", SettingType::kString, "",
      "folder that gets a copy of the MSL text of every library made from source; empty: none"},
     {Setting::kExecutor, "executor", SettingType::kString, "",
-     "executor behind the default Metal device: cpu, null; empty: the best there is"},
+     "executor behind the default Metal device: cpu, null, discrete; empty: the best there is"},
     {Setting::kCpuWorkers, "cpu_workers", SettingType::kInt, "0",
      "threads that run kernels on the CPU; 0: one for each core"},
     {Setting::kCpuTarget, "cpu_target", SettingType::kString, "",

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "mlxn/base/log.h"
+#include "mlxn/base/settings.h"
 #include "mlxn/core/device/counters.h"
 #include "mlxn/core/device/device.h"
 #include "mlxn/core/device/options.h"
@@ -23,8 +24,14 @@
 
 namespace mlxn::test {
 
+// What runs kernels in tests: the CPU, unless the setting `executor` names another one.
+inline std::string kernel_executor() {
+  const std::string name = setting_string(Setting::kExecutor);
+  return name.empty() ? "cpu" : name;
+}
+
 struct MetalSpec {
-  std::string executor = "cpu";
+  std::string executor = kernel_executor();
   bool dispatch_sampling = true;
   uint64_t schedule_seed = 0;
   friend auto operator<=>(const MetalSpec&, const MetalSpec&) = default;

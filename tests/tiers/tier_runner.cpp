@@ -5,7 +5,7 @@
 namespace mlxn::tiers {
 namespace {
 
-std::unique_ptr<rt::Executor> make_executor(bool descending) {
+std::unique_ptr<host::HostExecutor> make_executor(bool descending) {
   cpu::CpuOptions options;
   options.workers = 1;
   options.reverse_threads = descending;
@@ -52,7 +52,12 @@ Result<msl::Image> Machine::compile(const msl::Library& library,
 Result<std::shared_ptr<rt::Pipeline>> Machine::load(const msl::Image& image,
                                                     const std::string& kernel,
                                                     const Way& way) const {
-  return executor(way).load(image, kernel);
+  auto code = std::make_shared<const msl::Image>(image);
+  return executor(way).load(
+      kernel, {0, 0, 0},
+      [code](const msl::CompileRequest&) -> Result<std::shared_ptr<const msl::Image>> {
+        return code;
+      });
 }
 
 Status Machine::run(const rt::Pipeline& pipeline, const Way& way, const Launch& launch,

@@ -56,8 +56,8 @@ class Machine {
              std::span<const rt::ThreadgroupMemory> threadgroup_memory) const;
 
  private:
-  rt::Executor& executor(const Way& way) const { return *(way.descending ? down_ : up_); }
-  std::unique_ptr<rt::Executor> up_, down_;
+  host::HostExecutor& executor(const Way& way) const { return *(way.descending ? down_ : up_); }
+  std::unique_ptr<host::HostExecutor> up_, down_;
 };
 
 }  // namespace mlxn::tiers

@@ -69,7 +69,7 @@ TEST_F(CpuTest, ThreadgroupsThatOnlySeeTheGridRunTogether) {
   msl::Image image =
       make_image(*executor_, "loops", "increment_and_count", msl::Tier::kWorkItemLoop);
   image.kernels[0].grid_only = true;
-  auto pipeline = executor_->load(image, "increment_and_count");
+  auto pipeline = load_image(*executor_, image, "increment_and_count");
   ASSERT_TRUE(pipeline) << pipeline.error().to_string();
   struct Case {
     rt::Size3 grid, group;
@@ -216,7 +216,7 @@ TEST_F(CpuTest, UnboundArgumentsAreNamed) {
   msl::ArgumentInfo argument;
   argument.name = "out";
   image.kernels[0].arguments = {argument};
-  auto pipeline = executor_->load(image, "increment");
+  auto pipeline = load_image(*executor_, image, "increment");
   ASSERT_TRUE(pipeline);
   EXPECT_THAT(run({dispatch(*pipeline, {1, 1, 1}, {1, 1, 1}, {})}).error().message(),
               HasSubstr("argument \"out\": no buffer is bound at index 0"));
@@ -281,9 +281,10 @@ TEST_F(CpuTest, CallersFloatModesDoNotReachKernels) {
 
 TEST_F(CpuTest, ImagesForOtherMachinesAreRefused) {
   msl::Image image = make_image(*executor_, "loops", "increment", msl::Tier::kWorkItemLoop);
-  EXPECT_EQ(executor_->load(image, "other").error().code(), ErrorCode::kFunctionNotFound);
+  EXPECT_EQ(load_image(*executor_, image, "other").error().code(), ErrorCode::kFunctionNotFound);
   image.target = "ptx;sm_90;";
-  EXPECT_THAT(executor_->load(image, "increment").error().message(), HasSubstr("ptx;sm_90;"));
+  EXPECT_THAT(load_image(*executor_, image, "increment").error().message(),
+              HasSubstr("ptx;sm_90;"));
 }
 
 }  // namespace

@@ -12,10 +12,11 @@ using testing::HasSubstr;
 
 Result<int> tier_of_device(int option) {
   metal::DeviceOptions options;
-  options.executor = "null";
+  options.executor = "cpu";
+  options.worker_count = 1;
   options.forced_tier = option;
   MLXN_ASSIGN(auto device, DeviceObject::create(options));
-  return device->options().forced_tier;
+  return device->info().usual_code.forced_tier;
 }
 
 TEST(DeviceTier, ComesFromTheOptionElseFromTheSetting) {

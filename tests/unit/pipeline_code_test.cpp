@@ -1,5 +1,5 @@
 // Which code a pipeline compiles and chooses for the threadgroup sizes of its dispatches.
-#include "metal/rt/library/pipeline_code.h"
+#include "metal/exec/cpu/pipeline_code.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 
 #include "mlxn/base/strings.h"
 
-namespace mlxn::rt {
+namespace mlxn::cpu {
 namespace {
 
 using msl::Shape;
@@ -23,23 +23,23 @@ std::string text_of(const Shape& shape) {
 
 class PipelineCodeTest : public testing::Test {
  protected:
-  static std::shared_ptr<const Pipeline> pipeline(const Shape& shape) {
-    auto out = std::make_shared<Pipeline>();
+  static std::shared_ptr<const CpuCode> pipeline(const Shape& shape) {
+    auto out = std::make_shared<CpuCode>();
     out->kernel.shape = shape;
     return out;
   }
   PipelineCode::Make make() {
-    return [this](const Shape& shape) -> Result<std::shared_ptr<const Pipeline>> {
+    return [this](const Shape& shape) -> Result<std::shared_ptr<const CpuCode>> {
       made.push_back(text_of(shape));
       if (fails) return Error(ErrorCode::kCompileFailed, "no code");
       return pipeline(falls_back ? Shape{Shape::Kind::kAny} : shape);
     };
   }
   // "code" or "code, edge" of what is chosen.
-  std::string choose(PipelineCode& code, Size3 grid, Size3 group) {
+  std::string choose(PipelineCode& code, rt::Size3 grid, rt::Size3 group) {
     auto chosen = code.choose(grid, group, make());
     if (!chosen) return chosen.error().message();
-    const std::string whole = text_of(chosen->pipeline->kernel.shape);
+    const std::string whole = text_of(chosen->code->kernel.shape);
     return chosen->edge ? str(whole, ", ", text_of(chosen->edge->kernel.shape)) : whole;
   }
 
@@ -129,7 +129,7 @@ TEST_F(PipelineCodeTest, ThreadsThatAskAtOnceMakeItOnce) {
   constexpr int kThreads = 8;
   std::atomic<int> waiting{0}, count{0};
   std::vector<std::thread> threads;
-  std::array<const Pipeline*, kThreads> seen{};
+  std::array<const CpuCode*, kThreads> seen{};
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       ++waiting;
@@ -137,18 +137,18 @@ TEST_F(PipelineCodeTest, ThreadsThatAskAtOnceMakeItOnce) {
       auto chosen = flat.choose({40, 1, 1}, {40, 1, 1}, [&](const Shape& shape) {
         ++count;
         std::this_thread::yield();
-        return Result<std::shared_ptr<const Pipeline>>(pipeline(shape));
+        return Result<std::shared_ptr<const CpuCode>>(pipeline(shape));
       });
-      if (chosen) seen[t] = chosen->pipeline;
+      if (chosen) seen[t] = chosen->code;
     });
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(count, 1);
-  for (const Pipeline* code : seen) {
+  for (const CpuCode* code : seen) {
     ASSERT_TRUE(code);
     EXPECT_EQ(code, seen[0]);
   }
 }
 
 }  // namespace
-}  // namespace mlxn::rt
+}  // namespace mlxn::cpu

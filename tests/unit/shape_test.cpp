@@ -22,19 +22,30 @@ class ShapeTest : public CpuTest {
     return out;
   }
   std::shared_ptr<const rt::Pipeline> load_shape(const std::string& kernel, const Shape& shape) {
-    auto loaded = executor_->load(image(kernel, Tier::kRegions, shape), kernel);
+    auto loaded = load_image(*executor_, image(kernel, Tier::kRegions, shape), kernel);
+    EXPECT_TRUE(loaded) << loaded.error().to_string();
+    return loaded ? *loaded : nullptr;
+  }
+  // note_main, made for `shape`, with note_edge as its code for `edge_shape`.
+  std::shared_ptr<const rt::Pipeline> load_both(const Shape& shape, const Shape& edge_shape) {
+    auto main = std::make_shared<msl::Image>(image("note_main", Tier::kRegions, shape));
+    auto edge = std::make_shared<msl::Image>(image("note_main", Tier::kRegions, edge_shape));
+    edge->kernels[0].symbol = "note_edge";
+    auto loaded = executor_->load(
+        "note_main", {0, 0, 0},
+        [=](const msl::CompileRequest& request) -> Result<std::shared_ptr<const msl::Image>> {
+          return request.shape.kind == Shape::Kind::kAny ? edge : main;
+        });
     EXPECT_TRUE(loaded) << loaded.error().to_string();
     return loaded ? *loaded : nullptr;
   }
   // What note_main, made for `shape`, and note_edge did to a grid; or the error.
   std::vector<uint32_t> run_notes(const Shape& shape, rt::Size3 grid, rt::Size3 group) {
-    auto main = load_shape("note_main", shape);
-    auto edge = load_shape("note_edge", {Shape::Kind::kAny});
+    auto main = load_both(shape, {Shape::Kind::kAny});
     auto count = [](uint64_t n, uint64_t size) { return (n + size - 1) / size; };
     auto memory =
         allocate(4 * count(grid.x, group.x) * count(grid.y, group.y) * count(grid.z, group.z));
     TestDispatch command = dispatch(main, grid, group, {memory});
-    command.edge_pipeline = edge.get();
     Status status = run({command});
     EXPECT_TRUE(status) << status.error().to_string();
     auto values = view<uint32_t>(memory);
@@ -52,7 +63,7 @@ TEST_F(ShapeTest, ContextsHoldWhatThreadgroupsNeed) {
     made.kernels[0].context_bytes = 64;
     made.kernels[0].context_bytes_per_simdgroup = 128;
     made.kernels[0].static_threadgroup_bytes = 1;
-    auto pipeline = executor_->load(made, "reverse_in_context");
+    auto pipeline = load_image(*executor_, made, "reverse_in_context");
     ASSERT_TRUE(pipeline) << pipeline.error().to_string();
     for (uint64_t size : {1, 31, 32, 33, 1024}) {
       constexpr uint64_t kGroups = 50;
@@ -72,7 +83,7 @@ TEST_F(ShapeTest, ImpossibleContextsAreRefused) {
     msl::Image made = image("note_main", Tier::kRegions, {Shape::Kind::kAny});
     made.kernels[0].context_bytes = own;
     made.kernels[0].context_bytes_per_simdgroup = each;
-    auto pipeline = executor_->load(made, "note_main");
+    auto pipeline = load_image(*executor_, made, "note_main");
     if (!pipeline) return pipeline.error().message();
     auto memory = allocate(4);
     return error_of(dispatch(*pipeline, {1024, 1, 1}, {1024, 1, 1}, {memory}));
@@ -86,7 +97,8 @@ TEST_F(ShapeTest, ImpossibleContextsAreRefused) {
 }
 
 TEST_F(ShapeTest, UnknownTiersAreRefused) {
-  auto pipeline = executor_->load(image("note_main", Tier{4}, {Shape::Kind::kAny}), "note_main");
+  auto pipeline =
+      load_image(*executor_, image("note_main", Tier{4}, {Shape::Kind::kAny}), "note_main");
   ASSERT_FALSE(pipeline);
   EXPECT_THAT(pipeline.error().message(), HasSubstr("tier 4, expected 0 to 3"));
 }
@@ -106,9 +118,9 @@ TEST_F(ShapeTest, SizesTheCodeIsNotMadeForAreRefused) {
   EXPECT_THAT(error_of(dispatch(flat, {32, 2, 1}, {32, 2, 1}, {memory})), HasSubstr("32 x 2 x 1"));
   EXPECT_THAT(error_of(dispatch(tile, {8, 9, 1}, {8, 8, 1}, {memory})),
               HasSubstr("threadgroup of 8 x 1 x 1 threads, the code is for 8 x 8 x 1 threads"));
-  TestDispatch both = dispatch(flat, {33, 1, 1}, {33, 1, 1}, {memory});
-  both.edge_pipeline = tile.get();
-  EXPECT_THAT(error_of(both), HasSubstr("multiple of 32 and 8 x 8 x 1 threads"));
+  auto both = load_both({}, exact(8, 8, 1));
+  EXPECT_THAT(error_of(dispatch(both, {65, 1, 1}, {32, 1, 1}, {memory})),
+              HasSubstr("multiple of 32 and 8 x 8 x 1 threads"));
 }
 
 TEST_F(ShapeTest, EdgeThreadgroupsRunTheirOwnCode) {

@@ -1,4 +1,4 @@
-#include "metal/rt/cache/target_levels.h"
+#include "metal/exec/cpu/target_levels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ msl::Target machine(const std::string& cpu, const std::string& features = "") {
 
 std::vector<std::string> levels(const msl::Target& target) {
   std::vector<std::string> names;
-  for (const msl::Target& level : rt::plain_levels(target)) {
+  for (const msl::Target& level : cpu::plain_levels(target)) {
     EXPECT_EQ(level.features, "");
     names.push_back(level.cpu);
   }
@@ -35,13 +35,13 @@ TEST(TargetLevels, AMachineRunsItsLevelAndAllBelow) {
 }
 
 TEST(TargetLevels, WhatTheMachineDoesNotHaveIsRefused) {
-  EXPECT_TRUE(rt::check_level("x86-64-v3", machine("x86-64-v3", "+gfni")));
-  EXPECT_TRUE(rt::check_level("x86-64", machine("x86-64-v2")));
-  const Status above = rt::check_level("x86-64-v4", machine("x86-64-v3"));
+  EXPECT_TRUE(cpu::check_level("x86-64-v3", machine("x86-64-v3", "+gfni")));
+  EXPECT_TRUE(cpu::check_level("x86-64", machine("x86-64-v2")));
+  const Status above = cpu::check_level("x86-64-v4", machine("x86-64-v3"));
   ASSERT_FALSE(above);
   EXPECT_THAT(above.error().message(), HasSubstr("'x86-64-v4', expected a level up to x86-64-v3"));
   for (const char* name : {"x86-64-v5", "x86-64-v0", "x86-64-v1", "x86-64-", "znver4", "native"}) {
-    EXPECT_FALSE(rt::check_level(name, machine("x86-64-v4"))) << name;
+    EXPECT_FALSE(cpu::check_level(name, machine("x86-64-v4"))) << name;
   }
 }
 

@@ -19,8 +19,8 @@ std::string to_text(const rt::Size3& size) {
   return str(size.x, " x ", size.y, " x ", size.z);
 }
 
-CodeRange range_of(const CpuPipeline& pipeline) {
-  const auto memory = pipeline.object->memory();
+CodeRange range_of(const CpuCode& code) {
+  const auto memory = code.object->memory();
   const auto begin = reinterpret_cast<uintptr_t>(memory.data());
   return {begin, begin + memory.size()};
 }
@@ -38,17 +38,16 @@ std::string to_text(const msl::Shape& shape) {
 
 Status PreparedDispatch::prepare(const rt::Dispatch& dispatch, const rt::CommandList& list) {
   if (!dispatch.pipeline) return invalid("dispatch without a pipeline");
-  pipeline_ = static_cast<const CpuPipeline*>(dispatch.pipeline);
-  edge_ = static_cast<const CpuPipeline*>(dispatch.edge_pipeline);
   MLXN_TRY(set_grid(dispatch));
   if (threadgroups_ == 0) return {};
+  MLXN_TRY(choose_code(*static_cast<const CpuPipeline*>(dispatch.pipeline)));
   MLXN_TRY(check_sizes());
   MLXN_TRY(bind(dispatch, list));
   return size_scratch(dispatch, list);
 }
 
 Status PreparedDispatch::set_grid(const rt::Dispatch& dispatch) {
-  const msl::Kernel& kernel = pipeline_->kernel;
+  const msl::Kernel& kernel = dispatch.pipeline->kernel;
   const rt::Size3& group = dispatch.threads_per_threadgroup;
   const uint64_t sizes[3] = {group.x, group.y, group.z};
   const uint64_t limit = std::min<uint64_t>(kernel.max_total_threads, MSL_MAX_THREADS);
@@ -60,12 +59,11 @@ Status PreparedDispatch::set_grid(const rt::Dispatch& dispatch) {
                       dispatch.threads_per_grid.z};
   if (dispatch.indirect) {
     uint32_t counts[3];
-    if (!dispatch.indirect->host ||
-        !span_fits(dispatch.indirect_offset, sizeof(counts), dispatch.indirect->size)) {
+    if (!span_fits(dispatch.indirect_offset, sizeof(counts), dispatch.indirect->size)) {
       return invalid(str("indirect counts at byte ", dispatch.indirect_offset, " of a buffer of ",
                          dispatch.indirect->size, " bytes"));
     }
-    std::memcpy(counts, dispatch.indirect->host + dispatch.indirect_offset, sizeof(counts));
+    std::memcpy(counts, bytes_of(*dispatch.indirect) + dispatch.indirect_offset, sizeof(counts));
     for (int i = 0; i < 3; ++i) grid[i] = counts[i] * sizes[i];
   }
   threadgroups_ = 1;
@@ -82,8 +80,17 @@ Status PreparedDispatch::set_grid(const rt::Dispatch& dispatch) {
   return {};
 }
 
+Status PreparedDispatch::choose_code(const CpuPipeline& pipeline) {
+  const unsigned *grid = abi_.threads_per_grid, *group = abi_.threads_per_threadgroup;
+  MLXN_ASSIGN(const DispatchCode chosen,
+              pipeline.choose({grid[0], grid[1], grid[2]}, {group[0], group[1], group[2]}));
+  code_ = chosen.code;
+  edge_ = chosen.edge;
+  return {};
+}
+
 Status PreparedDispatch::check_sizes() const {
-  if (pipeline_->kernel.shape.kind == msl::Shape::Kind::kAny) return {};
+  if (code_->kernel.shape.kind == msl::Shape::Kind::kAny) return {};
   // A dimension has whole threadgroups, one that is cut off, or both.
   unsigned sizes[3][2] = {};
   for (int i = 0; i < 3; ++i) {
@@ -94,18 +101,18 @@ Status PreparedDispatch::check_sizes() const {
   for (unsigned corner = 0; corner < 8; ++corner) {
     const unsigned size[3] = {sizes[0][corner & 1], sizes[1][corner >> 1 & 1],
                               sizes[2][corner >> 2]};
-    if (pipeline_->kernel.shape.covers(size) || (edge_ && edge_->kernel.shape.covers(size))) {
+    if (code_->kernel.shape.covers(size) || (edge_ && edge_->kernel.shape.covers(size))) {
       continue;
     }
     return invalid(str("threadgroup of ", to_text({size[0], size[1], size[2]}),
-                       " threads, the code is for ", to_text(pipeline_->kernel.shape),
+                       " threads, the code is for ", to_text(code_->kernel.shape),
                        edge_ ? str(" and ", to_text(edge_->kernel.shape)) : ""));
   }
   return {};
 }
 
 Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandList& list) {
-  uint32_t missing = pipeline_->needed_buffers | (edge_ ? edge_->needed_buffers : 0);
+  uint32_t missing = code_->needed_buffers | (edge_ ? edge_->needed_buffers : 0);
   bindings_ = list.bindings_of(dispatch);
   for (const rt::Binding& binding : bindings_) {
     if (binding.index >= MSL_MAX_BUFFERS) {
@@ -113,7 +120,7 @@ Status PreparedDispatch::bind(const rt::Dispatch& dispatch, const rt::CommandLis
     }
     const bool nothing = !binding.memory && binding.size == 0;
     const uint64_t total = binding.memory ? binding.memory->size : list.inline_bytes.size();
-    const std::byte* base = binding.memory ? binding.memory->host
+    const std::byte* base = binding.memory ? bytes_of(*binding.memory)
                             : nothing      ? nothing_bound()
                                            : list.inline_bytes.data();
     if (!span_fits(binding.offset, binding.size, total)) {
@@ -135,7 +142,7 @@ PreparedDispatch::ScratchNeeds PreparedDispatch::scratch_needs() const {
   const uint64_t threads = uint64_t{size[0]} * size[1] * size[2];
   const uint64_t simdgroups = (threads + MSL_SIMD_WIDTH - 1) / MSL_SIMD_WIDTH;
   ScratchNeeds needs;
-  for (const CpuPipeline* code : {pipeline_, edge_}) {
+  for (const CpuCode* code : {code_, edge_}) {
     if (!code) continue;
     const msl::Kernel& kernel = code->kernel;
     auto raise = [](uint64_t& need, uint64_t bytes) { need = std::max(need, bytes); };
@@ -200,7 +207,7 @@ Status PreparedDispatch::lay_out(MslThreadgroup& group, Scratch& scratch) const 
 }
 
 Error PreparedDispatch::missing_argument(msl::ArgumentKind kind, uint32_t missing) const {
-  for (const CpuPipeline* code : {pipeline_, edge_}) {
+  for (const CpuCode* code : {code_, edge_}) {
     if (!code) continue;
     for (const msl::ArgumentInfo& argument : code->kernel.arguments) {
       if (argument.kind != kind || !argument.active || !(missing >> argument.index & 1)) continue;
@@ -227,7 +234,7 @@ Status PreparedDispatch::run(uint64_t begin, uint64_t end, Scratch& scratch,
   Status status;
   auto rows = [&] { status = run_rows(group, end - begin); };
   GuardOptions guard{.stop = stop};
-  guard.stoppable[0] = range_of(*pipeline_);
+  guard.stoppable[0] = range_of(*code_);
   if (edge_) guard.stoppable[1] = range_of(*edge_);
   KernelFault fault;
   if (run_guarded(rows, guard, fault)) return status;
@@ -300,7 +307,7 @@ Status PreparedDispatch::run_row(MslThreadgroup& group, unsigned count) const {
 
 MLXN_CALLS_LOADED_CODE
 Status PreparedDispatch::run_alike(MslThreadgroup& group, unsigned count) const {
-  const CpuPipeline& code = code_for(group.size);
+  const CpuCode& code = code_for(group.size);
   if (code.is_coroutine()) {
     for (unsigned i = 0; i < count; ++i, ++group.position[0]) {
       MLXN_TRY(run_coroutines(reinterpret_cast<MslThreadEntry>(code.entry), code.kernel.frame_bytes,

@@ -18,7 +18,7 @@ class PreparedDispatch {
   // indirect counts. To be called once on a new object; `list` must outlive it.
   Status prepare(const rt::Dispatch& dispatch, const rt::CommandList& list);
 
-  const CpuPipeline& pipeline() const { return *pipeline_; }
+  const CpuCode& code() const { return *code_; }
   uint64_t threadgroups() const { return threadgroups_; }  // 0: nothing to do
 
   // Runs threadgroups [begin, end), numbered with x fastest. A fault of the kernel is an error;
@@ -27,6 +27,7 @@ class PreparedDispatch {
 
  private:
   Status set_grid(const rt::Dispatch& dispatch);
+  Status choose_code(const CpuPipeline& pipeline);
   // Whether the code there is runs every threadgroup size of the grid; a ragged one has up to 8.
   Status check_sizes() const;
   Status bind(const rt::Dispatch& dispatch, const rt::CommandList& list);
@@ -46,12 +47,12 @@ class PreparedDispatch {
   Status run_row(MslThreadgroup& group, unsigned count) const;
   Status run_alike(MslThreadgroup& group, unsigned count) const;
   // The code for a threadgroup; check_sizes has seen that there is some.
-  const CpuPipeline& code_for(const unsigned size[3]) const {
-    return !edge_ || pipeline_->kernel.shape.covers(size) ? *pipeline_ : *edge_;
+  const CpuCode& code_for(const unsigned size[3]) const {
+    return !edge_ || code_->kernel.shape.covers(size) ? *code_ : *edge_;
   }
 
-  const CpuPipeline* pipeline_ = nullptr;
-  const CpuPipeline* edge_ = nullptr;  // for threadgroups pipeline_ does not cover; null: none
+  const CpuCode* code_ = nullptr;
+  const CpuCode* edge_ = nullptr;  // for threadgroups code_ does not cover; null: none
   MslDispatch abi_{};
   uint64_t threadgroups_ = 0;
   std::span<const rt::Binding> bindings_;

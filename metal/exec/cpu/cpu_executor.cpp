@@ -10,11 +10,12 @@
 #include "metal/exec/cpu/cpu_target.h"
 #include "metal/exec/cpu/list_runner.h"
 #include "metal/exec/cpu/permutation.h"
+#include "metal/exec/cpu/target_levels.h"
 #include "metal/exec/cpu/watchdog.h"
 #include "metal/exec/cpu/worker_pool.h"
-#include "metal/rt/cache/target_levels.h"
 #include "mlxn/base/clock.h"
 #include "mlxn/base/settings.h"
+#include "mlxn/base/strings.h"
 
 namespace mlxn::cpu {
 namespace {
@@ -39,10 +40,13 @@ rt::DeviceInfo describe(const CpuOptions& options) {
   info.dispatch_sampling = options.dispatch_sampling;
   info.guards_memory = options.guard != MemoryGuard::kNone;
   info.target = options.target.cpu.empty() ? detect_target() : options.target;
+  info.other_targets = plain_levels(info.target);
+  info.usual_code.target = info.target;
+  info.usual_code.forced_tier = options.forced_tier;
   return info;
 }
 
-class CpuExecutor : public rt::Executor {
+class CpuExecutor : public host::HostExecutor {
  public:
   explicit CpuExecutor(const CpuOptions& options)
       : info_(describe(options)),
@@ -50,7 +54,8 @@ class CpuExecutor : public rt::Executor {
         account_(std::make_shared<std::atomic<uint64_t>>(0)),
         guard_(options.guard),
         schedule_seed_(options.schedule_seed),
-        thread_order_(options.reverse_threads ? ThreadOrder::kDescending : ThreadOrder::kAscending),
+        code_options_{info_.target, options.forced_tier,
+                      options.reverse_threads ? ThreadOrder::kDescending : ThreadOrder::kAscending},
         watchdog_(options.watchdog_ms ? std::make_unique<Watchdog>(options.watchdog_ms) : nullptr),
         pool_(info_.worker_count, options.spin_us, options.guard) {}
 
@@ -63,9 +68,9 @@ class CpuExecutor : public rt::Executor {
   Result<std::shared_ptr<rt::Memory>> wrap(void* host, uint64_t size) override {
     return wrap_memory(host, size);
   }
-  Result<std::shared_ptr<rt::Pipeline>> load(const msl::Image& image,
-                                             const std::string& kernel) override {
-    return load_pipeline(image, kernel, info_.target, thread_order_);
+  Result<std::shared_ptr<rt::Pipeline>> load(const std::string& kernel, const rt::Size3& required,
+                                             rt::CompileKernel compile) override {
+    return CpuPipeline::load(kernel, required, code_options_, std::move(compile));
   }
   Status run(const rt::CommandList& list, rt::RunTimes& times) override {
     MLXN_TRY(runs_target_);
@@ -94,7 +99,7 @@ class CpuExecutor : public rt::Executor {
   const Account account_;
   const MemoryGuard guard_;
   const uint64_t schedule_seed_;
-  const ThreadOrder thread_order_;
+  const CodeOptions code_options_;
   std::atomic<uint64_t> lists_{0};
   const std::unique_ptr<Watchdog> watchdog_;  // null: none
   WorkerPool pool_;
@@ -118,10 +123,20 @@ CpuOptions options_from_settings() {
 
 Status check_target(const CpuOptions& options) {
   if (options.target.cpu.empty()) return {};
-  return rt::check_level(options.target.cpu, detect_target());
+  return check_level(options.target.cpu, detect_target());
 }
 
-std::unique_ptr<rt::Executor> create_executor(const CpuOptions& options) {
+Result<int> choose_tier(int64_t option) {
+  constexpr int kHighest = static_cast<int>(msl::Tier::kCoroutine);
+  const bool own = option != -1;
+  const int64_t tier = own ? option : setting_int(Setting::kCpuTier);
+  if (tier >= -1 && tier <= kHighest) return static_cast<int>(tier);
+  return Error(ErrorCode::kInvalidArgument,
+               str(own ? "option forced_tier" : "setting cpu_tier", " is ", tier,
+                   ", expected 0 to ", kHighest, ", or -1"));
+}
+
+std::unique_ptr<host::HostExecutor> create_executor(const CpuOptions& options) {
   return std::make_unique<CpuExecutor>(options);
 }
 

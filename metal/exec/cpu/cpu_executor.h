@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "metal/exec/cpu/guarded_block.h"
-#include "metal/rt/executor/executor.h"
+#include "metal/exec/host/host_stream.h"
 
 namespace mlxn::cpu {
 
@@ -16,7 +16,8 @@ struct CpuOptions {
   uint64_t schedule_seed = 0;     // not 0: what runs between two barriers is shuffled
   // Coroutine tier: threads and simdgroups take their turns in descending order.
   bool reverse_threads = false;
-  uint32_t watchdog_ms = 0;                // lists that run longer fail; 0: no limit
+  int forced_tier = -1;      // lowest tier of kernels, 0 to 3; -1: the compiler chooses
+  uint32_t watchdog_ms = 0;  // lists that run longer fail; 0: no limit
   MemoryGuard guard = MemoryGuard::kNone;  // of buffers and threadgroup memory
   // Code to accept: a level of x86-64; an empty cpu name means detect_target().
   msl::Target target;
@@ -27,9 +28,11 @@ CpuOptions options_from_settings();
 
 // Whether this machine runs code for the target.
 Status check_target(const CpuOptions& options);
+// The tier of a device's option, or for -1 of the setting; fails when there is no such tier.
+Result<int> choose_tier(int64_t option);
 
 // Never null. Runs nothing when check_target fails; pipelines can be made all the same. Threads
 // start here and end with the executor; memory and pipelines may outlive it.
-std::unique_ptr<rt::Executor> create_executor(const CpuOptions& options);
+std::unique_ptr<host::HostExecutor> create_executor(const CpuOptions& options);
 
 }  // namespace mlxn::cpu

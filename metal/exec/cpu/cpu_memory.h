@@ -29,6 +29,11 @@ Result<std::shared_ptr<rt::Memory>> allocate_memory(uint64_t size, const MemoryO
 // The caller's memory; nothing is copied, counted or freed.
 Result<std::shared_ptr<rt::Memory>> wrap_memory(void* host, uint64_t size);
 
+// The bytes of memory that kernels reach, whether or not the host is shown them.
+inline std::byte* bytes_of(const rt::Memory& memory) {
+  return reinterpret_cast<std::byte*>(memory.device_address);
+}
+
 // Where kernels find what nothing is bound for: it reads as zeros for 16 GiB on both sides and
 // cannot be written. Null when the process has no such room.
 std::byte* nothing_bound();

@@ -1,104 +1,67 @@
 #include "metal/exec/cpu/cpu_pipeline.h"
 
-#include <algorithm>
-
 #include "metal/msl/kernel_abi.h"
-#include "metal/rt/cache/target_levels.h"
-#include "mlxn/base/strings.h"
 
 namespace mlxn::cpu {
 namespace {
 
-constexpr uint64_t kMaxFrame = uint64_t{1} << 20;
-constexpr uint64_t kContextAlignment = 64;
-
-Error refused(std::string what) {
-  return Error(ErrorCode::kPipelineFailed, std::move(what));
-}
-
-Status check_context(const msl::Kernel& kernel) {
-  for (uint64_t bytes : {kernel.context_bytes, kernel.context_bytes_per_simdgroup}) {
-    if (bytes % kContextAlignment != 0 || bytes > kMaxScratch) {
-      return refused(str("context of ", bytes, " bytes, expected a multiple of ", kContextAlignment,
-                         " up to ", kMaxScratch));
-    }
+// The shape of required threads; the usual one when there are none, or more than can be dispatched.
+msl::Shape shape_of(const rt::Size3& threads) {
+  msl::Shape shape{msl::Shape::Kind::kExact};
+  uint64_t total = 1;
+  const uint64_t extents[3] = {threads.x, threads.y, threads.z};
+  for (int i = 0; i < 3; ++i) {
+    if (extents[i] == 0 || extents[i] > MSL_MAX_THREADS) return {};
+    shape.size[i] = static_cast<uint32_t>(extents[i]);
+    total *= extents[i];
   }
-  return {};
+  return total <= MSL_MAX_THREADS ? shape : msl::Shape();
 }
 
-Status check_kernel(const msl::Kernel& kernel) {
-  switch (kernel.tier) {
-    case msl::Tier::kWorkItemLoop: break;
-    case msl::Tier::kRegions:
-    case msl::Tier::kMaskedRegions: MLXN_TRY(check_context(kernel)); break;
-    case msl::Tier::kCoroutine:
-      if (kernel.frame_bytes == 0 || kernel.frame_bytes % 64 != 0 ||
-          kernel.frame_bytes > kMaxFrame) {
-        return refused(str("frame of ", kernel.frame_bytes,
-                           " bytes, expected a multiple of 64 up to ", kMaxFrame));
-      }
-      break;
-    default:
-      return refused(str("tier ", static_cast<int>(kernel.tier), ", expected 0 to ",
-                         static_cast<int>(msl::Tier::kCoroutine)));
-  }
-  if (kernel.static_threadgroup_bytes > kMaxScratch) {
-    return refused(str(kernel.static_threadgroup_bytes,
-                       " bytes of threadgroup memory, expected at most ", kMaxScratch));
-  }
-  return {};
-}
-
-Result<uint32_t> needed(const msl::Kernel& kernel, msl::ArgumentKind kind) {
-  static_assert(MSL_MAX_BUFFERS < 32 && MSL_MAX_THREADGROUP_BUFFERS < 32);
-  uint32_t bits = 0;
-  for (const msl::ArgumentInfo& argument : kernel.arguments) {
-    if (argument.kind != kind || !argument.active) continue;
-    if (argument.index >= MSL_MAX_BUFFERS) {
-      return refused(str("argument \"", argument.name, "\" has index ", argument.index,
-                         ", expected below ", MSL_MAX_BUFFERS));
-    }
-    bits |= 1u << argument.index;
-  }
-  return bits;
-}
-
-Result<std::shared_ptr<CpuPipeline>> load(const msl::Image& image, const msl::Kernel& kernel) {
-  auto pipeline = std::make_shared<CpuPipeline>();
-  MLXN_TRY(check_kernel(kernel));
-  MLXN_ASSIGN(pipeline->object, LoadedObject::load(image.code));
-  MLXN_ASSIGN(pipeline->entry, pipeline->object->find_function(kernel.symbol));
-  pipeline->kernel = kernel;
-  MLXN_ASSIGN(pipeline->needed_buffers, needed(kernel, msl::ArgumentKind::kBuffer));
-  MLXN_ASSIGN(pipeline->needed_threadgroup_memory,
-              needed(kernel, msl::ArgumentKind::kThreadgroupMemory));
-  return pipeline;
-}
-
-// Whether a machine of this target runs code for the target with that key.
-bool runs(const msl::Target& target, const std::string& key) {
-  return key == target.to_key() ||
-         std::ranges::any_of(rt::plain_levels(target),
-                             [&](const msl::Target& level) { return level.to_key() == key; });
+Result<std::shared_ptr<const CpuCode>> make_code(const std::string& name, const msl::Shape& shape,
+                                                 const CodeOptions& options,
+                                                 const rt::CompileKernel& compile) {
+  msl::CompileRequest request;
+  request.target = options.target;
+  request.shape = shape;
+  request.forced_tier = options.forced_tier;
+  MLXN_ASSIGN(const auto image, compile(std::move(request)));
+  return load_code(*image, name, options.target, options.thread_order);
 }
 
 }  // namespace
 
-Result<std::shared_ptr<rt::Pipeline>> load_pipeline(const msl::Image& image,
-                                                    const std::string& kernel,
-                                                    const msl::Target& target, ThreadOrder order) {
-  if (!runs(target, image.target)) {
-    return refused(str("kernel \"", kernel, "\" was compiled for \"", image.target,
-                       "\", this device runs \"", target.to_key(), "\""));
+CpuPipeline::CpuPipeline(std::shared_ptr<const CpuCode> first, const CodeOptions& options,
+                         rt::CompileKernel compile)
+    : options_(options), compile_(std::move(compile)), code_(std::move(first)) {
+  kernel = code_.first().kernel;
+  prepares = !code_.covers_all();
+}
+
+Result<std::shared_ptr<rt::Pipeline>> CpuPipeline::load(const std::string& name,
+                                                        const rt::Size3& required,
+                                                        const CodeOptions& options,
+                                                        rt::CompileKernel compile) {
+  MLXN_ASSIGN(auto first, make_code(name, shape_of(required), options, compile));
+  // What the kernel itself requires is known when it is compiled.
+  const uint32_t* own = first->kernel.required_threads;
+  if (own[0] != 0 && !first->kernel.shape.covers(own)) {
+    MLXN_ASSIGN(first, make_code(name, shape_of({own[0], own[1], own[2]}), options, compile));
   }
-  auto found = std::ranges::find(image.kernels, kernel, &msl::Kernel::name);
-  if (found == image.kernels.end()) {
-    return Error(ErrorCode::kFunctionNotFound, str("the image has no kernel \"", kernel, "\""));
-  }
-  auto pipeline = load(image, *found);
-  if (!pipeline) return std::move(pipeline).error().add_context(str("kernel \"", kernel, "\""));
-  (*pipeline)->thread_order = order;
-  return std::shared_ptr<rt::Pipeline>(std::move(*pipeline));
+  return std::shared_ptr<rt::Pipeline>(
+      std::make_shared<CpuPipeline>(std::move(first), options, std::move(compile)));
+}
+
+Status CpuPipeline::prepare(const rt::Size3& grid, const rt::Size3& group) const {
+  auto chosen = choose(grid, group);
+  if (chosen) return {};
+  return std::move(chosen).error();
+}
+
+Result<DispatchCode> CpuPipeline::choose(const rt::Size3& grid, const rt::Size3& group) const {
+  return code_.choose(grid, group, [&](const msl::Shape& shape) {
+    return make_code(kernel.name, shape, options_, compile_);
+  });
 }
 
 }  // namespace mlxn::cpu

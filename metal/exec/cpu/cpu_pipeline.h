@@ -1,39 +1,35 @@
-// A kernel of an image, loaded and checked.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <string>
-
-#include "metal/exec/cpu/coroutine_scheduler.h"
-#include "metal/exec/cpu/object_loader.h"
-#include "metal/rt/executor/executor.h"
+#include "metal/exec/cpu/pipeline_code.h"
 
 namespace mlxn::cpu {
 
-// Most bytes of a worker's scratch block, for all that a threadgroup needs.
-inline constexpr uint64_t kMaxScratch = uint64_t{1} << 30;
+// How a pipeline's code is made.
+struct CodeOptions {
+  msl::Target target;
+  int forced_tier = -1;
+  ThreadOrder thread_order = ThreadOrder::kAscending;
+};
 
 class CpuPipeline : public rt::Pipeline {
  public:
-  std::unique_ptr<LoadedObject> object;
-  void* entry = nullptr;  // MslThreadgroupEntry or MslThreadEntry, by kernel.tier
-  ThreadOrder thread_order = ThreadOrder::kAscending;  // coroutine tier
-  // Indices with an active argument, as bits; the executor checks that they are bound.
-  uint32_t needed_buffers = 0, needed_threadgroup_memory = 0;
-  // Measured time of a threadgroup, 0 before the first run. A hint for scheduling only.
-  mutable std::atomic<uint64_t> ns_per_threadgroup{0};
+  // Code for the size that is required, else for the most usual sizes.
+  static Result<std::shared_ptr<rt::Pipeline>> load(const std::string& name,
+                                                    const rt::Size3& required,
+                                                    const CodeOptions& options,
+                                                    rt::CompileKernel compile);
 
-  // Whether neighbouring threadgroups along x may run as one.
-  bool can_merge() const { return kernel.tier == msl::Tier::kWorkItemLoop && kernel.grid_only; }
-  bool is_coroutine() const { return kernel.tier == msl::Tier::kCoroutine; }
+  CpuPipeline(std::shared_ptr<const CpuCode> first, const CodeOptions& options,
+              rt::CompileKernel compile);
+
+  Status prepare(const rt::Size3& grid, const rt::Size3& group) const override;
+  // The code for a dispatch: nothing is compiled once it is prepared.
+  Result<DispatchCode> choose(const rt::Size3& grid, const rt::Size3& group) const;
+
+ private:
+  const CodeOptions options_;
+  const rt::CompileKernel compile_;
+  mutable PipelineCode code_;
 };
-
-// Makes an image's kernel executable. `target` is what this machine runs: code for it, or for a
-// plain level below it.
-Result<std::shared_ptr<rt::Pipeline>> load_pipeline(const msl::Image& image,
-                                                    const std::string& kernel,
-                                                    const msl::Target& target, ThreadOrder order);
 
 }  // namespace mlxn::cpu

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "metal/rt/cache/target_levels.h"
+#include "metal/exec/cpu/target_levels.h"
 
 namespace mlxn::cpu {
 
@@ -84,7 +84,7 @@ msl::Target detect_target() {
       {"avx512fp16", 4, leaf7.bit(kEdx, 23)},
   };
   msl::Target target;
-  target.cpu = rt::level_name(found);
+  target.cpu = level_name(found);
   for (const Extension& extension : extensions) {
     if (found < extension.from_level || !extension.present) continue;
     target.features += (target.features.empty() ? "+" : ",+") + std::string(extension.name);

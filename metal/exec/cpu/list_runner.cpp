@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "metal/exec/cpu/cpu_dispatch.h"
+#include "metal/exec/cpu/cpu_memory.h"
 #include "metal/exec/cpu/permutation.h"
 #include "mlxn/base/checked.h"
 #include "mlxn/base/clock.h"
@@ -36,11 +37,11 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 Result<std::byte*> checked_range(const rt::Memory* memory, uint64_t offset, uint64_t size,
                                  const char* what) {
   const uint64_t total = memory ? memory->size : 0;
-  if (!memory || !memory->host || !span_fits(offset, size, total)) {
+  if (!memory || !span_fits(offset, size, total)) {
     return Error(ErrorCode::kInvalidArgument,
                  str(what, ": ", size, " bytes at offset ", offset, " of ", total, " bytes"));
   }
-  return memory->host + offset;
+  return bytes_of(*memory) + offset;
 }
 
 // A copy or fill, in pieces that may run in any order.
@@ -199,15 +200,15 @@ class Segment : public Job {
   uint64_t choose_sample(const Entry& entry) const {
     auto* dispatch = std::get_if<PreparedDispatch>(&entry.work);
     if (!dispatch || dispatch->threadgroups() == 0) return entry.end;
-    const bool known = dispatch->pipeline().ns_per_threadgroup.load(std::memory_order_relaxed) != 0;
+    const bool known = dispatch->code().ns_per_threadgroup.load(std::memory_order_relaxed) != 0;
     if (known && (entry.command + phase_) % kMeasureEach != 0) return entry.end;
     return entry.begin + mix(phase_, entry.command) % (entry.end - entry.begin);
   }
 
-  static void note_time(const CpuPipeline& pipeline, uint64_t each) {
-    const uint64_t old = pipeline.ns_per_threadgroup.load(std::memory_order_relaxed);
+  static void note_time(const CpuCode& code, uint64_t each) {
+    const uint64_t old = code.ns_per_threadgroup.load(std::memory_order_relaxed);
     const uint64_t smooth = old == 0 ? each : (old * 3 + each) / 4;
-    pipeline.ns_per_threadgroup.store(std::max<uint64_t>(smooth, 1), std::memory_order_relaxed);
+    code.ns_per_threadgroup.store(std::max<uint64_t>(smooth, 1), std::memory_order_relaxed);
   }
 
   void work_shuffled(Scratch& scratch) {
@@ -228,7 +229,7 @@ class Segment : public Job {
     for (const Entry& entry : entries_) {
       uint64_t each = kTransferNs;
       if (auto* dispatch = std::get_if<PreparedDispatch>(&entry.work)) {
-        each = dispatch->pipeline().ns_per_threadgroup.load(std::memory_order_relaxed);
+        each = dispatch->code().ns_per_threadgroup.load(std::memory_order_relaxed);
       }
       const uint64_t units = entry.end - entry.begin;
       if (each == 0 || units > (kLongNs - total) / each) return kLongNs;
@@ -258,7 +259,7 @@ class Segment : public Job {
     const bool measure = begin <= entry.sample && entry.sample < end;
     const uint64_t start = measure ? now_ns() : 0;
     Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch, stop_);
-    if (measure) note_time(dispatch.pipeline(), (now_ns() - start) / (end - begin));
+    if (measure) note_time(dispatch.code(), (now_ns() - start) / (end - begin));
     if (!status) fail(index, std::move(status).error());
   }
 

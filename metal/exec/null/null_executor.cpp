@@ -9,6 +9,7 @@
 #include <deque>
 #include <mutex>
 
+#include "metal/exec/host/host_stream.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::null {
@@ -69,7 +70,7 @@ class NullMemory : public Memory {
   std::shared_ptr<std::atomic<uint64_t>> counter_;
 };
 
-class NullExecutor : public Executor {
+class NullExecutor : public host::HostExecutor {
  public:
   explicit NullExecutor(const NullOptions& options) {
     info_.name = "mlxn null device";
@@ -96,9 +97,10 @@ class NullExecutor : public Executor {
     return std::shared_ptr<Memory>(std::make_shared<NullMemory>(host, size, nullptr));
   }
 
-  Result<std::shared_ptr<Pipeline>> load(const msl::Image& image,
-                                         const std::string& kernel) override {
-    for (const msl::Kernel& candidate : image.kernels) {
+  Result<std::shared_ptr<Pipeline>> load(const std::string& kernel, const Size3&,
+                                         CompileKernel compile) override {
+    MLXN_ASSIGN(const auto image, compile({}));
+    for (const msl::Kernel& candidate : image->kernels) {
       if (candidate.name != kernel) continue;
       auto pipeline = std::make_shared<Pipeline>();
       pipeline->kernel = candidate;

@@ -16,7 +16,7 @@
 namespace mlxn::metal {
 
 struct DeviceOptions {
-  std::string executor;           // "cpu" or "null"; empty: the setting `executor`
+  std::string executor;           // "cpu", "null" or "discrete"; empty: the setting `executor`
   uint32_t worker_count = 0;      // 0: the executor chooses
   std::string cpu_target;         // level kernels are compiled for; empty: the setting `cpu_target`
   bool dispatch_sampling = true;  // false: counters can be sampled at encoder boundaries only
@@ -60,7 +60,8 @@ MLXN_METAL_API MTL::Device* create_device(const DeviceOptions& options, NS::Erro
 enum class Fault {
   kAllocation,  // memory of a buffer (also without a copy), heap or counter sample buffer
   kPipeline,    // loading a compiled kernel
-  kRun,         // running the commands of a command buffer between two of its event commands
+  kRun,         // running the commands of a command buffer between two of its event commands;
+                // buffers that were committed before the call do not count
 };
 MLXN_METAL_API void inject_fault(MTL::Device* device, Fault fault, uint64_t after = 0);
 
@@ -87,7 +88,7 @@ MLXN_METAL_API CacheCounters cache_counters(const MTL::Device* device);
 
 // What stands behind a device, for tools that report on it.
 struct DeviceDescription {
-  std::string executor;       // "cpu", "null"
+  std::string executor;       // "cpu", "null", "discrete"
   uint32_t worker_count = 0;  // threads that run kernels
   std::string target_cpu;     // what kernels are compiled for, in LLVM's words
   std::string target_features;
@@ -108,6 +109,14 @@ MLXN_METAL_API CompilerDescription describe_compiler();
 // One line for each command that the `null` executor was given since the last call ("list label",
 // "dispatch name grid in group …", "barrier", "copy …", "fill …", "timestamp …"); empty on others.
 MLXN_METAL_API std::vector<std::string> take_recorded_commands(MTL::Device* device);
+
+// How often the device had to stop for the host since it was made: in a command buffer that is
+// captured or checked for released objects, or that waited for a value set by the host. Counted by
+// the `discrete` executor, an executor for tests of programs for devices with memory of their own:
+// it runs kernels on the CPU, but the host cannot see Private memory, buffers without a copy are
+// refused, and queues run beside each other and beside the host, with delays drawn by
+// `schedule_seed`. 0 on others.
+MLXN_METAL_API uint64_t host_round_trips(const MTL::Device* device);
 
 // What came of running a capture again.
 struct ReplayReport {

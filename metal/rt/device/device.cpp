@@ -60,16 +60,6 @@ KernelCache::Options cache_options(const metal::DeviceOptions& options) {
   return result;
 }
 
-Result<int> tier_of(const metal::DeviceOptions& options) {
-  constexpr int kHighest = static_cast<int>(msl::Tier::kCoroutine);
-  const bool own = options.forced_tier != -1;
-  const int64_t tier = own ? options.forced_tier : setting_int(Setting::kCpuTier);
-  if (tier >= -1 && tier <= kHighest) return static_cast<int>(tier);
-  return Error(ErrorCode::kInvalidArgument,
-               str(own ? "option forced_tier" : "setting cpu_tier", " is ", tier,
-                   ", expected 0 to ", kHighest, ", or -1"));
-}
-
 }  // namespace
 
 Result<Ref<DeviceObject>> DeviceObject::create(const metal::DeviceOptions& options) {
@@ -79,7 +69,6 @@ Result<Ref<DeviceObject>> DeviceObject::create(const metal::DeviceOptions& optio
     return Error(ErrorCode::kDeviceNotFound,
                  str("executor '", name, "', expected one of: ", executor_names()));
   }
-  MLXN_ASSIGN(const int tier, tier_of(options));
   MLXN_ASSIGN(auto executor, entry->create({.worker_count = options.worker_count,
                                             .cpu_target = options.cpu_target,
                                             .dispatch_sampling = options.dispatch_sampling,
@@ -87,13 +76,13 @@ Result<Ref<DeviceObject>> DeviceObject::create(const metal::DeviceOptions& optio
                                             .watchdog_ms = options.watchdog_ms,
                                             .guard_memory = options.guard_memory,
                                             .foreign_target = options.foreign_target,
+                                            .forced_tier = options.forced_tier,
                                             .reverse_threads = options.reverse_threads}));
   msl::close_gate_at_exit();
   static std::atomic<uint64_t> next_id = 1;
   auto device = make<DeviceObject>();
   device->executor_ = std::make_unique<FaultExecutor>(std::move(executor));
   device->options_ = options;
-  device->options_.forced_tier = tier;
   device->validates_ = options.validation.value_or(setting_bool(Setting::kValidation));
   device->cache_ = std::make_unique<KernelCache>(cache_options(options));
   device->name = make_string(device->info().name);
@@ -126,6 +115,11 @@ void mlxn::metal::inject_fault(MTL::Device* device, Fault fault, uint64_t after)
 std::vector<std::string> mlxn::metal::take_recorded_commands(MTL::Device* device) {
   auto* self = rt::impl(device);
   return self ? self->executor().take_record() : std::vector<std::string>();
+}
+
+uint64_t mlxn::metal::host_round_trips(const MTL::Device* device) {
+  auto* self = rt::impl(device);
+  return self ? self->executor().host_round_trips() : 0;
 }
 
 mlxn::metal::CacheCounters mlxn::metal::cache_counters(const MTL::Device* device) {

@@ -100,7 +100,7 @@ void ComputeEncoderObject::bind(uint32_t index) {
   const Slot& slot = slots_[index];
   if (!slot.bound()) return;
   work().list.bindings.push_back({index, slot.memory, slot.start(), slot.available()});
-  if (slot.memory && !work().retained()) work().mark_used(slot.watch, &pipeline_->first());
+  if (slot.memory && !work().retained()) work().mark_used(slot.watch, pipeline_->code.get());
 }
 
 // The bytes of a reference argument are there for the kernel to read, used or not: an executor's
@@ -154,19 +154,12 @@ void ComputeEncoderObject::add_threadgroup_memory() {
   }
 }
 
-bool ComputeEncoderObject::choose_code(std::string_view call, const Size3& grid, const Size3& group,
-                                       DispatchCode& code) {
-  if (pipeline_->code->covers_all()) {
-    code.pipeline = &pipeline_->first();
-    return true;
-  }
-  auto chosen = pipeline_->code_for(grid, group);
-  if (!chosen) {
-    wrong_dispatch(call, chosen.error());
-    return false;
-  }
-  code = *chosen;
-  return true;
+bool ComputeEncoderObject::prepare_code(std::string_view call, const Size3& grid,
+                                        const Size3& group) {
+  if (!pipeline_->code->prepares) return true;
+  const Status status = pipeline_->code->prepare(grid, group);
+  if (!status) wrong_dispatch(call, status.error());
+  return status.has_value();
 }
 
 void ComputeEncoderObject::encode(std::string_view call, const Size3& grid, const Size3& group,
@@ -175,10 +168,9 @@ void ComputeEncoderObject::encode(std::string_view call, const Size3& grid, cons
   CommandList& list = work.list;
   const size_t first_binding = list.bindings.size();
   const size_t first_threadgroup_memory = list.threadgroup_memory.size();
-  DispatchCode code;
-  if (!accepts(call, group) || !choose_code(call, grid, group, code) || !bind_buffers(call)) return;
+  if (!accepts(call, group) || !prepare_code(call, grid, group) || !bind_buffers(call)) return;
   add_threadgroup_memory();
-  const Pipeline* pipeline = &pipeline_->first();
+  const Pipeline* pipeline = pipeline_->code.get();
   if (indirect) work.hold(indirect, {.role = UsePlace::kIndirect, .pipeline = pipeline});
   if (!pipeline_held_) {
     work.hold(pipeline_.get(), {.role = UsePlace::kPipeline, .pipeline = pipeline});
@@ -187,8 +179,7 @@ void ComputeEncoderObject::encode(std::string_view call, const Size3& grid, cons
   if (dispatchType == MTL::DispatchTypeSerial) work.barrier();
   auto& dispatch =
       *std::get_if<Dispatch>(&list.commands.emplace_back(std::in_place_type<Dispatch>));
-  dispatch.pipeline = code.pipeline;
-  dispatch.edge_pipeline = code.edge;
+  dispatch.pipeline = pipeline;
   dispatch.first_binding = first_binding;
   dispatch.binding_count = static_cast<uint32_t>(list.bindings.size() - first_binding);
   dispatch.first_threadgroup_memory = first_threadgroup_memory;

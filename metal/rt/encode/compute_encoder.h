@@ -91,9 +91,8 @@ class ComputeEncoderObject : public EncoderObject {
   void bind(uint32_t index);
   void bind_argument(const BufferRequirement& requirement);
   void add_threadgroup_memory();
-  // Finds the code for the dispatch; reports it if there is none.
-  bool choose_code(std::string_view call, const Size3& grid, const Size3& group,
-                   DispatchCode& code);
+  // Lets the executor see to the code for the dispatch; reports it if there is none.
+  bool prepare_code(std::string_view call, const Size3& grid, const Size3& group);
   void encode(std::string_view call, const Size3& grid, const Size3& group, BufferObject* indirect,
               uint64_t indirect_offset);
 

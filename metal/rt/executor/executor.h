@@ -1,6 +1,6 @@
-// The seam below the Metal API. An executor owns memory and runs lists of commands; queues, command
-// buffers, events, reference counts and validation live above it in metal/rt and are the same for
-// all.
+// The seam below the Metal API. An executor owns memory, streams that run lists of commands, and
+// the events between them. Queues, command buffers, reference counts and validation live above it
+// in metal/rt and are the same for all.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "metal/msl/interface.h"
+#include "metal/rt/executor/stream.h"
 #include "mlxn/base/result.h"
 
 namespace mlxn::rt {
@@ -32,18 +33,29 @@ enum class Storage { kShared, kPrivate };
 
 struct PipelineOrigin;
 
-// A loaded kernel. Immutable and thread-safe.
-class Pipeline {
- public:
-  virtual ~Pipeline() = default;
-  msl::Kernel kernel;
-  std::shared_ptr<const PipelineOrigin> origin;  // the run time's own note, for captures
-};
-
 struct Size3 {
   uint64_t x = 1, y = 1, z = 1;
   bool operator==(const Size3&) const = default;
 };
+
+// A loaded kernel. Thread-safe; what can be seen of it does not change.
+class Pipeline {
+ public:
+  virtual ~Pipeline() = default;
+  // Called when a dispatch is encoded, where `prepares`: sees to all that it needs, which may be
+  // compiled now. The grid has less than 2^32 threads in each dimension, in groups of 1 to 1024.
+  virtual Status prepare(const Size3& /*grid*/, const Size3& /*group*/) const { return {}; }
+
+  msl::Kernel kernel;
+  bool prepares = false;
+  std::shared_ptr<const PipelineOrigin> origin;  // the run time's own note, for captures
+};
+
+// Gives the code of a kernel. The executor says for which target and how, the run time fills in
+// entry point and constants, and looks into its caches first. Thread-safe; the executor may keep it
+// with the pipeline.
+using CompileKernel =
+    std::function<Result<std::shared_ptr<const msl::Image>>(msl::CompileRequest request)>;
 
 // Pointers in a command list stay valid until the list has run: whoever built it sees to that.
 
@@ -64,9 +76,6 @@ struct ThreadgroupMemory {
 
 struct Dispatch {
   const Pipeline* pipeline = nullptr;
-  // The same kernel's code for threadgroups whose size `pipeline` does not cover (those at the edge
-  // of a ragged grid); null when there are none.
-  const Pipeline* edge_pipeline = nullptr;
   uint64_t first_binding = 0, first_threadgroup_memory = 0;  // in the list's vectors
   uint32_t binding_count = 0, threadgroup_memory_count = 0;
   Size3 threads_per_grid;  // exact grid; a multiple of the threadgroup unless dispatchThreads
@@ -120,14 +129,9 @@ struct CommandList {
   }
 };
 
-// Filled by Executor::run.
-struct RunTimes {
-  uint64_t start_ns = 0, end_ns = 0;  // on the executor's clock
-};
-
 struct DeviceInfo {
   std::string name;
-  std::string executor;  // "cpu", "null", "cuda"
+  std::string executor;  // its name in the registry
   bool unified_memory = true;
   uint64_t total_memory = 0;
   uint64_t max_buffer_length = 0;
@@ -138,6 +142,8 @@ struct DeviceInfo {
   bool guards_memory = false;     // accesses outside an allocation fault, as far as that can be
   bool compiles = true;           // false: pipelines need no compiled code (null executor)
   msl::Target target;
+  std::vector<msl::Target> other_targets;  // whose code it runs too, best first
+  msl::CompileRequest usual_code;          // what `load` asks for unless threads are required
 };
 
 // Thread-safe: several queues call in at once.
@@ -150,16 +156,19 @@ class Executor {
   // Wraps caller-owned host memory without a copy; the caller keeps it alive longer than the
   // result.
   virtual Result<std::shared_ptr<Memory>> wrap(void* host, uint64_t size) = 0;
-  // Makes the named kernel of an image executable.
-  virtual Result<std::shared_ptr<Pipeline>> load(const msl::Image& image,
-                                                 const std::string& kernel) = 0;
-  // Runs the list to its end on behalf of the calling thread. On failure the rest of the list is
-  // not run and the error says which command failed.
-  virtual Status run(const CommandList& list, RunTimes& times) = 0;
+  // Makes the named kernel executable. Dispatches will have `required` threads in a threadgroup, or
+  // any number if that is zeros; what the kernel itself requires has precedence.
+  virtual Result<std::shared_ptr<Pipeline>> load(const std::string& kernel, const Size3& required,
+                                                 CompileKernel compile) = 0;
+  // Never null. Streams and events end before their executor.
+  virtual std::unique_ptr<Stream> create_stream() = 0;
+  virtual std::unique_ptr<Event> create_event() = 0;
   virtual uint64_t timestamp_ns() const = 0;
   virtual uint64_t allocated_bytes() const = 0;
   // One line for each command since the last call, from executors that record (null); else nothing.
   virtual std::vector<std::string> take_record() { return {}; }
+  // Times that the device stopped for the host, from executors that count them; else 0.
+  virtual uint64_t host_round_trips() const { return 0; }
 };
 
 }  // namespace mlxn::rt

@@ -18,6 +18,7 @@ struct ExecutorOptions {
   uint32_t watchdog_ms = 0;      // limit of a command list; 0: the setting
   uint32_t guard_memory = 0;     // 1: against stores outside, 2: loads too; 0: the setting
   bool foreign_target = false;   // compiles for machines other than this one
+  int forced_tier = -1;          // the lowest tier of kernels; -1: the setting
   bool reverse_threads = false;  // coroutines run in descending order
 };
 

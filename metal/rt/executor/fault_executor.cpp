@@ -8,6 +8,40 @@ namespace mlxn::rt {
 
 using metal::Fault;
 
+namespace {
+
+class FaultStream : public Stream {
+ public:
+  FaultStream(FaultExecutor& faults, std::unique_ptr<Stream> inner)
+      : faults_(faults), inner_(std::move(inner)) {}
+
+  void submit(Submission& submission) override {
+    if (faults_.expects(Fault::kRun)) add_faults(submission.steps);
+    inner_->submit(submission);
+  }
+  void help(const std::function<bool()>& done) override { inner_->help(done); }
+  bool is_current() const override { return inner_->is_current(); }
+
+ private:
+  void add_faults(std::vector<Step>& steps) const {
+    std::vector<Step> all;
+    for (Step& step : steps) {
+      if (std::holds_alternative<ListStep>(step)) {
+        all.emplace_back(HostStep{[&faults = faults_] {
+          return faults.pass(Fault::kRun, ErrorCode::kExecutionFailed, "a run");
+        }});
+      }
+      all.push_back(std::move(step));
+    }
+    steps = std::move(all);
+  }
+
+  FaultExecutor& faults_;
+  const std::unique_ptr<Stream> inner_;
+};
+
+}  // namespace
+
 void FaultExecutor::inject(Fault fault, uint64_t after) {
   const auto kind = static_cast<size_t>(fault);
   if (kind < calls_left_.size() && after < std::numeric_limits<uint64_t>::max()) {
@@ -34,15 +68,19 @@ Result<std::shared_ptr<Memory>> FaultExecutor::wrap(void* host, uint64_t size) {
   return inner_->wrap(host, size);
 }
 
-Result<std::shared_ptr<Pipeline>> FaultExecutor::load(const msl::Image& image,
-                                                      const std::string& kernel) {
-  MLXN_TRY(pass(Fault::kPipeline, ErrorCode::kPipelineFailed, "a pipeline"));
-  return inner_->load(image, kernel);
+Result<std::shared_ptr<Pipeline>> FaultExecutor::load(const std::string& kernel,
+                                                      const Size3& required,
+                                                      CompileKernel compile) {
+  auto counted = [this, compile = std::move(compile)](
+                     msl::CompileRequest request) -> Result<std::shared_ptr<const msl::Image>> {
+    MLXN_TRY(pass(Fault::kPipeline, ErrorCode::kPipelineFailed, "a pipeline"));
+    return compile(std::move(request));
+  };
+  return inner_->load(kernel, required, std::move(counted));
 }
 
-Status FaultExecutor::run(const CommandList& list, RunTimes& times) {
-  MLXN_TRY(pass(Fault::kRun, ErrorCode::kExecutionFailed, "a run"));
-  return inner_->run(list, times);
+std::unique_ptr<Stream> FaultExecutor::create_stream() {
+  return std::make_unique<FaultStream>(*this, inner_->create_stream());
 }
 
 }  // namespace mlxn::rt

@@ -138,11 +138,13 @@ Result<Ref<FunctionObject>> LibraryObject::function(const std::string& name,
 }
 
 Result<std::shared_ptr<const msl::Image>> LibraryObject::compile(
-    const std::string& name, const std::vector<msl::ConstantValue>& constants,
-    const msl::Shape& shape) {
+    const std::string& name, const std::vector<msl::ConstantValue>& constants) {
   const Entry* entry = find(name);
   if (!entry) return Error(ErrorCode::kFunctionNotFound, str("no function '", name, "'"));
-  return entry->unit->compile(*device, name, constants, shape);
+  msl::CompileRequest request = device->info().usual_code;
+  request.entry_points = {name};
+  request.constants = constants;
+  return entry->unit->compile(*device, request);
 }
 
 Ref<ErrorObject> library_error(std::string_view call, const Error& error) {

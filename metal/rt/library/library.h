@@ -93,10 +93,9 @@ class LibraryObject : public Object {
   const Entry* find(std::string_view name) const;
   std::shared_ptr<LibraryUnit> unit_of(std::string_view name) const;
   Result<Ref<FunctionObject>> function(const std::string& name, const ConstantValuesObject* values);
-  // Machine code of one function with its constants, for threadgroups of the given shape.
+  // Code of one function with its constants, as the device usually wants it: for reflection.
   Result<std::shared_ptr<const msl::Image>> compile(
-      const std::string& name, const std::vector<msl::ConstantValue>& constants,
-      const msl::Shape& shape = {});
+      const std::string& name, const std::vector<msl::ConstantValue>& constants);
   // As a library file.
   std::vector<uint8_t> serialize() const;
 

@@ -8,7 +8,6 @@
 
 #include "metal/msl/module.h"
 #include "metal/rt/cache/kernel_archive.h"
-#include "metal/rt/cache/target_levels.h"
 #include "mlxn/base/log.h"
 #include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
@@ -56,13 +55,14 @@ void save(const msl::LibraryText& text, const CacheKey& key) {
   if (!out.flush()) log(LogLevel::kWarning, str("save_msl: cannot write '", path.string(), "'"));
 }
 
-// The key of code in an archive that this target can run.
-std::optional<CacheKey> archived(const CacheKey& library, const msl::CompileRequest& request) {
+// The key of code in an archive that the device can run.
+std::optional<CacheKey> archived(const DeviceInfo& device, const CacheKey& library,
+                                 const msl::CompileRequest& request) {
   if (!has_archives()) return std::nullopt;
-  msl::CompileRequest plain = request;
-  for (msl::Target& level : plain_levels(request.target)) {
-    plain.target = std::move(level);
-    CacheKey key = image_key(library, plain);
+  msl::CompileRequest other = request;
+  for (const msl::Target& target : device.other_targets) {
+    other.target = target;
+    CacheKey key = image_key(library, other);
     if (find_in_archives(key.digest, key.text)) return key;
   }
   return std::nullopt;
@@ -123,22 +123,16 @@ Result<const msl::Library*> LibraryUnit::compiled() {
   return const_cast<const msl::Library*>(compiled_.get());
 }
 
-Result<std::shared_ptr<const msl::Image>> LibraryUnit::compile(
-    DeviceObject& device, const std::string& name, const std::vector<msl::ConstantValue>& constants,
-    const msl::Shape& shape) {
+Result<std::shared_ptr<const msl::Image>> LibraryUnit::compile(DeviceObject& device,
+                                                               const msl::CompileRequest& request) {
+  const std::string& name = request.entry_points.front();
   if (!device.info().compiles) {
     auto image = std::make_shared<msl::Image>();
     image->kernels.emplace_back().name = name;
     return std::shared_ptr<const msl::Image>(std::move(image));
   }
   MLXN_TRY(read_text());
-  msl::CompileRequest request;
-  request.entry_points = {name};
-  request.constants = constants;
-  request.target = device.info().target;
-  request.shape = shape;
-  request.forced_tier = device.options().forced_tier;
-  if (std::optional<CacheKey> ready = archived(key_, request))
+  if (std::optional<CacheKey> ready = archived(device.info(), key_, request))
     return device.cache().image(*ready, [&] { return Error(ErrorCode::kInternal, name); });
   return device.cache().image(image_key(key_, request), [&]() -> Result<msl::Image> {
     MLXN_ASSIGN(const msl::Library* library, compiled());

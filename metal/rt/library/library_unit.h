@@ -19,10 +19,9 @@ class LibraryUnit {
                                                    std::shared_ptr<const std::string> file);
 
   const msl::LibraryInfo& info() const { return *info_; }
-  // Machine code of one function with its constants, for threadgroups of the given shape.
-  Result<std::shared_ptr<const msl::Image>> compile(
-      DeviceObject& device, const std::string& name,
-      const std::vector<msl::ConstantValue>& constants, const msl::Shape& shape);
+  // Machine code of the request's one entry point.
+  Result<std::shared_ptr<const msl::Image>> compile(DeviceObject& device,
+                                                    const msl::CompileRequest& request);
   // This unit alone, as a library file.
   std::vector<uint8_t> serialize() const;
   // Adds this unit to those of a file to be written; `bytes` keeps what the views show.

@@ -74,59 +74,28 @@ uint32_t used_threadgroup_arguments(const msl::Kernel& kernel) {
   return bits;
 }
 
-Result<std::shared_ptr<Pipeline>> load_code(LibraryObject& library, const std::string& name,
-                                            const std::vector<msl::ConstantValue>& constants,
-                                            const msl::Shape& shape) {
-  MLXN_ASSIGN(const auto image, library.compile(name, constants, shape));
-  return library.device->executor().load(*image, name);
-}
-
-// The shape of required threads; the usual one when there are none, or more than can be dispatched.
-msl::Shape shape_of(const Size3& threads) {
-  msl::Shape shape{msl::Shape::Kind::kExact};
-  uint64_t total = 1;
-  const uint64_t extents[3] = {threads.x, threads.y, threads.z};
-  for (int i = 0; i < 3; ++i) {
-    if (extents[i] == 0 || extents[i] > MSL_MAX_THREADS) return {};
-    shape.size[i] = static_cast<uint32_t>(extents[i]);
-    total *= extents[i];
-  }
-  return total <= MSL_MAX_THREADS ? shape : msl::Shape();
-}
-
-// Code for the size that is required, else for the most usual sizes. `required` is what descriptor
-// and library say; what the kernel itself says is known when it is compiled, and has precedence.
-Result<std::shared_ptr<Pipeline>> load_first(const FunctionObject& function, Size3& required) {
-  const std::string& name = function.info->name;
-  auto load = [&] {
-    return load_code(*function.library, name, function.constants, shape_of(required));
+// Keeps the function, for code that is asked for later.
+CompileKernel compiler_of(const FunctionObject& function) {
+  auto unit = function.library->unit_of(function.info->name);
+  return [unit = std::move(unit), device = function.library->device, name = function.info->name,
+          constants = function.constants](msl::CompileRequest request) {
+    request.entry_points = {name};
+    request.constants = constants;
+    return unit->compile(*device, request);
   };
-  MLXN_ASSIGN(auto loaded, load());
-  const uint32_t* own = loaded->kernel.required_threads;
-  if (own[0] == 0) return loaded;
-  required = {own[0], own[1], own[2]};
-  if (loaded->kernel.shape.covers(own)) return loaded;
-  return load();
 }
 
 }  // namespace
-
-Result<DispatchCode> PipelineObject::code_for(const Size3& grid, const Size3& group) {
-  return code->choose(
-      grid, group, [&](const msl::Shape& shape) -> Result<std::shared_ptr<const Pipeline>> {
-        const auto& origin = first().origin;
-        MLXN_ASSIGN(auto loaded, load_code(*library, origin->function, origin->constants, shape));
-        loaded->origin = origin;
-        return std::shared_ptr<const Pipeline>(std::move(loaded));
-      });
-}
 
 Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
                                             const PipelineDescriptorObject& descriptor) {
   MLXN_TRY(check_descriptor(*device, descriptor));
   const FunctionObject& function = *descriptor.computeFunction;
   Size3 required = required_threads(descriptor);
-  MLXN_ASSIGN(auto loaded, load_first(function, required));
+  MLXN_ASSIGN(auto loaded,
+              device->executor().load(function.info->name, required, compiler_of(function)));
+  const uint32_t* own = loaded->kernel.required_threads;
+  if (own[0] != 0) required = {own[0], own[1], own[2]};
   auto pipeline = make<PipelineObject>();
   pipeline->device = Ref(device);
   pipeline->label = descriptor.label;
@@ -147,8 +116,7 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
   pipeline->reflection = make<PipelineReflectionObject>();
   pipeline->reflection->arguments = make_arguments(kernel);
   pipeline->reflection->bindings = make_bindings(kernel);
-  pipeline->library = function.library;
-  pipeline->code = std::make_shared<PipelineCode>(std::move(loaded));
+  pipeline->code = std::move(loaded);
   pipeline->life->storage = pipeline->code;
   return pipeline;
 }

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "metal/rt/library/library.h"
-#include "metal/rt/library/pipeline_code.h"
 #include "metal/rt/memory/resource.h"
 
 MLXN_RT_OBJECT(MTL::ComputePipelineState, PipelineObject)
@@ -88,14 +87,9 @@ class PipelineObject : public AllocationObject {
  public:
   using Api = MTL::ComputePipelineState;
   uint64_t allocated_size() const override { return 0; }
-  // The kernel as first compiled: what all its code has in common.
-  const Pipeline& first() const { return code->first(); }
-  const msl::Kernel& kernel() const { return first().kernel; }
-  // Code for a dispatch with these numbers of threads; compiles what is missing.
-  Result<DispatchCode> code_for(const Size3& grid, const Size3& group);
+  const msl::Kernel& kernel() const { return code->kernel; }
 
-  Ref<LibraryObject> library;
-  std::shared_ptr<PipelineCode> code;
+  std::shared_ptr<const Pipeline> code;
   Ref<PipelineReflectionObject> reflection;
   NS::UInteger maxTotalThreadsPerThreadgroup = 0;
   Size3 required = {0, 0, 0};

@@ -43,7 +43,7 @@ CommandBufferObject::CommandBufferObject(QueueObject* owner,
 
 CommandBufferObject::~CommandBufferObject() {
   if (status_ >= MTL::CommandBufferStatusCommitted) return;  // complete() has done the rest
-  drop_steps();
+  drop_works();
   if (status_ == MTL::CommandBufferStatusEnqueued) commandQueue->forget(this);
   commandQueue->dismiss();
 }
@@ -81,19 +81,16 @@ bool CommandBufferObject::can_encode(std::string_view call) {
 }
 
 Work& CommandBufferObject::work() {
-  if (steps_.empty() || !std::holds_alternative<std::unique_ptr<Work>>(steps_.back())) {
-    steps_.emplace_back(commandQueue->take_work(retainedReferences));
+  if (steps.empty() || !std::holds_alternative<ListStep>(steps.back())) {
+    works_.push_back(commandQueue->take_work(retainedReferences));
+    steps.emplace_back(ListStep{&works_.back()->list});
   }
-  return *std::get<std::unique_ptr<Work>>(steps_.back());
+  return *works_.back();
 }
 
-void CommandBufferObject::drop_steps() {
-  for (Step& step : steps_) {
-    if (auto* work = std::get_if<std::unique_ptr<Work>>(&step)) {
-      commandQueue->give_back(std::move(*work));
-    }
-  }
-  steps_.clear();
+void CommandBufferObject::drop_works() {
+  for (std::unique_ptr<Work>& work : works_) commandQueue->give_back(std::move(work));
+  works_.clear();
 }
 
 Work& CommandBufferObject::begin(EncoderObject* encoder) {
@@ -117,14 +114,16 @@ void CommandBufferObject::encode_signal(EventObject* event, uint64_t value) {
   constexpr const char* kCall = "MTL::CommandBuffer::encodeSignalEvent";
   if (!can_encode(kCall)) return;
   if (!event) return violation(kCall, "null event, expected one");
-  steps_.emplace_back(Signal{Ref(event), value});
+  events_.emplace_back(event);
+  steps.emplace_back(SignalStep{event->event.get(), value});
 }
 
 void CommandBufferObject::encode_wait(EventObject* event, uint64_t value) {
   constexpr const char* kCall = "MTL::CommandBuffer::encodeWait";
   if (!can_encode(kCall)) return;
   if (!event) return violation(kCall, "null event, expected one");
-  steps_.emplace_back(Wait{Ref(event), value});
+  events_.emplace_back(event);
+  steps.emplace_back(WaitStep{event->event.get(), value});
 }
 
 void CommandBufferObject::add_handler(const char* call,
@@ -154,6 +153,7 @@ void CommandBufferObject::commit() {
   if (current_status() == MTL::CommandBufferStatusNotEnqueued) commandQueue->enqueue(this);
   set_status(MTL::CommandBufferStatusCommitted);
   trace_ = trace_for(*commandQueue);
+  prepare_steps();
   commandQueue->commit(Ref(this));
 }
 
@@ -195,82 +195,97 @@ void CommandBufferObject::wait_until(MTL::CommandBufferStatus status, const char
 }
 
 void CommandBufferObject::run_handlers(std::vector<MTL::HandlerFunction>& handlers) {
+  if (handlers.empty()) return;
+  PoolScope pool;
   auto list = std::move(handlers);
   handlers.clear();
   for (auto& handler : list) handler(api(this));
 }
 
-std::optional<Error> CommandBufferObject::run_work(Work& work) {
-  // The memory and code behind such an object are kept, so that running is safe.
-  const std::string gone = device().validates() ? work.released() : "";
-  if (!gone.empty()) {
-    Error error(ErrorCode::kInvalidState, str(gone, " was released before the ", title(), " ran"));
-    report("MTL::CommandBuffer", error.message());
-    return error;
-  }
-  work.list.label = label.text();
-  RunTimes times;
-  auto run = [&] { return device().executor().run(work.list, times); };
-  const Status status = trace_ ? trace_->run_recorded(work, is_first(work), run) : run();
-  if (GPUStartTime == 0) GPUStartTime = static_cast<double>(times.start_ns) * 1e-9;
-  if (times.end_ns != 0) GPUEndTime = static_cast<double>(times.end_ns) * 1e-9;
-  if (status) return {};
-  return status.error();
+// The memory and code behind such an object are kept, so that running is safe.
+Status CommandBufferObject::check_released(const Work& work) const {
+  const std::string gone = work.released();
+  if (gone.empty()) return {};
+  Error error(ErrorCode::kInvalidState, str(gone, " was released before the ", title(), " ran"));
+  report("MTL::CommandBuffer", error.message());
+  return error;
 }
 
-bool CommandBufferObject::is_first(const Work& work) const {
-  for (const Step& step : steps_) {
-    if (auto* one = std::get_if<std::unique_ptr<Work>>(&step)) return one->get() == &work;
-  }
-  return false;
+void CommandBufferObject::prepare_steps() {
+  if (auto violation = first_violation()) accepted = *violation;
+  for (const auto& work : works_) work->list.label = label.text();
+  for_each_last_signal([](EventObject& event, uint64_t value) { event.begin_settling(value); });
+  const bool checks = device().validates() && !retainedReferences;
+  if (checks || trace_) add_host_steps(checks);
 }
 
-std::optional<Error> CommandBufferObject::run_step(Step& step) {
-  if (auto* work = std::get_if<std::unique_ptr<Work>>(&step)) return run_work(**work);
-  if (auto* signal = std::get_if<Signal>(&step)) {
-    signal->event->signal(signal->value);
-    return {};
+void CommandBufferObject::add_host_steps(bool checks) {
+  std::vector<Step> all;
+  auto work = works_.begin();
+  for (Step& step : steps) {
+    if (!std::holds_alternative<ListStep>(step)) {
+      all.push_back(step);
+      continue;
+    }
+    const Work& one = **work++;
+    if (checks) all.emplace_back(HostStep{[this, &one] { return check_released(one); }});
+    if (trace_) {
+      all.emplace_back(HostStep{[this, &one] {
+        begin_recorded(one);
+        return Status();
+      }});
+    }
+    all.push_back(step);
+    if (!trace_) continue;
+    all.emplace_back(HostStep{[this] {
+      end_recorded();
+      return Status();
+    }});
   }
-  const Wait& wait = std::get<Wait>(step);
-  const auto poison = wait.event->wait(wait.value);
-  if (!poison) return {};
-  return Error(ErrorCode::kExecutionFailed,
-               str(title(), " waited for value ", wait.value,
-                   " of an event whose command buffer failed: ", *poison));
+  steps = std::move(all);
 }
 
-void CommandBufferObject::execute() {
-  PoolScope pool;
+void CommandBufferObject::begin_recorded(const Work& work) {
+  trace_->begin_list(work, &work == works_.front().get());
+  in_trace_ = true;
+}
+
+void CommandBufferObject::end_recorded() {
+  in_trace_ = false;
+  trace_->end_list();
+}
+
+template <class Function>
+void CommandBufferObject::for_each_last_signal(Function function) const {
+  auto event = events_.rbegin();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const auto* signal = std::get_if<SignalStep>(&*step);
+    if (!signal) break;
+    function(**event++, signal->value);
+  }
+}
+
+void CommandBufferObject::submit(Ref<CommandBufferObject> buffer, Stream& stream) {
+  CommandBufferObject& self = *buffer;
+  self.submitted_ = std::move(buffer);
+  stream.submit(self);
+}
+
+void CommandBufferObject::started() {
   kernelStartTime = seconds_now();
   set_status(MTL::CommandBufferStatusScheduled);
   run_handlers(scheduled_handlers);
   kernelEndTime = seconds_now();
-
-  std::optional<Error> failure = first_violation();
-  const std::vector<Ref<EventObject>> last_events = events_signalled_last();
-  const size_t last_signals = steps_.size() - last_events.size();
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    Step& step = steps_[i];
-    if (i >= last_signals) std::get<Signal>(step).event->begin_settling();
-    if (!failure) failure = run_step(step);
-    if (!failure) continue;
-    if (auto* signal = std::get_if<Signal>(&step)) {
-      signal->event->poison(signal->value, failure->message());
-    }
-  }
-  if (!failure) failure = first_violation();  // wrong calls after commit count too
-  complete(failure);
-  for (const Ref<EventObject>& event : last_events) event->end_settling();
 }
 
-std::vector<Ref<EventObject>> CommandBufferObject::events_signalled_last() const {
-  std::vector<Ref<EventObject>> events;
-  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
-    const auto* signal = std::get_if<Signal>(&*step);
-    if (!signal) break;
-    events.push_back(signal->event);
-  }
-  return events;
+void CommandBufferObject::completed(Status status, const RunTimes& times) {
+  const Ref<CommandBufferObject> self = std::move(submitted_);
+  PoolScope pool;  // for functions of the user's: deallocators and handlers
+  GPUStartTime = static_cast<double>(times.start_ns) * 1e-9;
+  GPUEndTime = static_cast<double>(times.end_ns) * 1e-9;
+  // Wrong calls after commit count too.
+  complete(status ? first_violation() : std::optional(std::move(status).error()));
+  for_each_last_signal([](EventObject& event, uint64_t value) { event.end_settling(value); });
 }
 
 void CommandBufferObject::complete(const std::optional<Error>& failure) {
@@ -285,7 +300,8 @@ void CommandBufferObject::complete(const std::optional<Error>& failure) {
   if (GPUStartTime == 0) {  // nothing ran: an empty span at this moment
     GPUStartTime = GPUEndTime = static_cast<double>(device().executor().timestamp_ns()) * 1e-9;
   }
-  drop_steps();
+  if (in_trace_) end_recorded();
+  drop_works();
   if (trace_) std::exchange(trace_, nullptr)->end_buffer();
   commandQueue->dismiss();
   {

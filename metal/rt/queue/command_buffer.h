@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <variant>
 
 #include "metal/rt/queue/command_queue.h"
 #include "metal/rt/queue/event.h"
@@ -34,7 +33,7 @@ class EncoderInfoObject : public Object {
   MTL::CommandEncoderErrorState errorState = MTL::CommandEncoderErrorStateUnknown;
 };
 
-class CommandBufferObject : public Object {
+class CommandBufferObject : public Object, private Submission {
  public:
   using Api = MTL::CommandBuffer;
   CommandBufferObject(QueueObject* owner, const CommandBufferDescriptorObject& descriptor);
@@ -59,8 +58,8 @@ class CommandBufferObject : public Object {
   void enqueue();
   void commit();
   void wait_until(MTL::CommandBufferStatus status, const char* call);
-  // On the queue's thread: runs everything and completes.
-  void execute();
+  // Hands a committed buffer to the executor, which keeps it until it has completed.
+  static void submit(Ref<CommandBufferObject> buffer, Stream& stream);
 
   MTL::CommandBufferStatus current_status() const { return status_; }
   Ref<ErrorObject> current_error() const;
@@ -75,27 +74,25 @@ class CommandBufferObject : public Object {
   std::atomic<double> GPUStartTime = 0, GPUEndTime = 0, kernelStartTime = 0, kernelEndTime = 0;
 
  private:
-  struct Signal {
-    Ref<EventObject> event;
-    uint64_t value;
-  };
-  struct Wait {
-    Ref<EventObject> event;
-    uint64_t value;
-  };
-  using Step = std::variant<std::unique_ptr<Work>, Signal, Wait>;
+  void started() override;
+  void completed(Status status, const RunTimes& times) override;
+  std::string title() const override;
 
-  std::string title() const;  // "command buffer 'x'"
-  Work& work();               // the last step's; a new one after each event command
-  // Lets go of all steps and hands their storage to the queue.
-  void drop_steps();
+  Work& work();  // the last step's; a new one after each event command
+  // Lets go of what the steps use and hands its storage to the queue.
+  void drop_works();
   void set_status(MTL::CommandBufferStatus status);
   void run_handlers(std::vector<MTL::HandlerFunction>& handlers);
-  std::vector<Ref<EventObject>> events_signalled_last() const;  // by the steps behind all others
   std::optional<Error> first_violation() const;
-  std::optional<Error> run_step(Step& step);
-  std::optional<Error> run_work(Work& work);
-  bool is_first(const Work& work) const;
+  // Makes the steps ready for the stream.
+  void prepare_steps();
+  void add_host_steps(bool checks);
+  Status check_released(const Work& work) const;
+  void begin_recorded(const Work& work);
+  void end_recorded();
+  // Calls a function for each signal behind all other steps.
+  template <class Function>
+  void for_each_last_signal(Function function) const;
   void complete(const std::optional<Error>& failure);
 
   mutable std::mutex mutex_;
@@ -106,10 +103,13 @@ class CommandBufferObject : public Object {
   std::optional<Error> violation_;
   Ref<ErrorObject> error_;
 
-  // Encoding state, used by one thread, then by the queue's.
+  // Encoding state, used by one thread, then by the queue's stream.
   EncoderObject* open_encoder_ = nullptr;
-  std::vector<Step> steps_;
-  std::shared_ptr<Trace> trace_;  // from commit to completion
+  std::vector<std::unique_ptr<Work>> works_;  // of the list steps, in order
+  std::vector<Ref<EventObject>> events_;      // of the event steps, in order
+  std::shared_ptr<Trace> trace_;              // from commit to completion
+  bool in_trace_ = false;                     // a list is being recorded
+  Ref<CommandBufferObject> submitted_;        // itself, from submission to completion
   std::vector<Ref<EncoderInfoObject>> encoder_infos_;
 };
 

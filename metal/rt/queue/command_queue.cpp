@@ -69,18 +69,18 @@ void QueueObject::commit(Ref<CommandBufferObject> buffer) {
   auto place = std::find_if(order_.begin(), order_.end(),
                             [&](const Place& one) { return one.buffer == buffer.get(); });
   if (place != order_.end()) place->committed = std::move(buffer);
-  start_ready();
+  submit_ready();
 }
 
 void QueueObject::forget(CommandBufferObject* buffer) {
   std::lock_guard lock(mutex_);
   std::erase_if(order_, [&](const Place& one) { return one.buffer == buffer; });
-  start_ready();
+  submit_ready();
 }
 
-void QueueObject::start_ready() {
+void QueueObject::submit_ready() {
   while (!order_.empty() && order_.front().committed) {
-    worker_.post([buffer = std::move(order_.front().committed)] { buffer->execute(); });
+    CommandBufferObject::submit(std::move(order_.front().committed), *stream_);
     order_.pop_front();
   }
 }

@@ -9,7 +9,6 @@
 #include "metal/rt/device/device.h"
 #include "metal/rt/foundation/property.h"
 #include "metal/rt/memory/residency.h"
-#include "metal/rt/queue/serial_worker.h"
 #include "metal/rt/queue/work.h"
 
 MLXN_RT_OBJECT(MTL::CommandQueue, QueueObject)
@@ -27,14 +26,13 @@ class QueueDescriptorObject : public Object {
   NS::UInteger maxCommandBufferCount = kDefaultCommandBuffers;
 };
 
-// Command buffers take a place in the order when they are enqueued and run, one after the other,
-// when they and all before them are committed: on the queue's thread, or on one that waits for
-// them.
+// A stream of the executor. Command buffers take a place in the order when they are enqueued and
+// are submitted when they and all before them are committed.
 class QueueObject : public Object {
  public:
   using Api = MTL::CommandQueue;
   QueueObject(DeviceObject* owner, NS::UInteger max_buffers)
-      : device(owner), max_buffers_(max_buffers) {}
+      : device(owner), max_buffers_(max_buffers), stream_(owner->executor().create_stream()) {}
 
   // Counts a new command buffer; blocks while there are too many.
   void admit();
@@ -49,9 +47,9 @@ class QueueObject : public Object {
   void commit(Ref<CommandBufferObject> buffer);
   // Takes back the place of a buffer that will never be committed.
   void forget(CommandBufferObject* buffer);
-  bool is_current_thread() const { return worker_.is_current(); }
-  // Lets a thread that waits for a command buffer run the queue's work itself, until `done`.
-  void help(const std::function<bool()>& done) { worker_.help(done); }
+  // See rt::Stream.
+  bool is_current_thread() const { return stream_->is_current(); }
+  void help(const std::function<bool()>& done) { stream_->help(done); }
 
   Ref<DeviceObject> device;
   Label label;
@@ -62,7 +60,7 @@ class QueueObject : public Object {
     CommandBufferObject* buffer;         // not retained: forget() removes the place
     Ref<CommandBufferObject> committed;  // null until commit
   };
-  void start_ready();  // under the lock
+  void submit_ready();  // under the lock
 
   const NS::UInteger max_buffers_;
   std::mutex mutex_;
@@ -70,7 +68,7 @@ class QueueObject : public Object {
   NS::UInteger alive_ = 0;
   std::deque<Place> order_;
   std::vector<std::unique_ptr<Work>> idle_work_;
-  SerialWorker worker_;
+  const std::unique_ptr<Stream> stream_;  // ends first
 };
 
 }  // namespace mlxn::rt

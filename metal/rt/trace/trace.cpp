@@ -71,16 +71,22 @@ void Trace::fail(Error error) {
   failure_ = std::move(error);
 }
 
-Status Trace::run_recorded(const Work& work, bool first, const std::function<Status()>& run) {
-  std::lock_guard lock(mutex_);
-  if (!file_) return run();
+void Trace::begin_list(const Work& work, bool first) {
+  std::unique_lock lock(mutex_);
+  list_ended_.wait(lock, [&] { return !list_runs_; });
+  list_runs_ = true;
+  if (!file_) return;
   work.for_each_life([&](const Life& life) { lives_.emplace(life.storage.get(), &life); });
   Status recorded = write_list(work, first);
   lives_.clear();
   if (!recorded) fail(std::move(recorded).error());
-  Status status = run();
+}
+
+void Trace::end_list() {
+  std::lock_guard lock(mutex_);
   note_results();
-  return status;
+  list_runs_ = false;
+  list_ended_.notify_all();
 }
 
 // What the list left behind, so that later changes by the host are noticed.
@@ -124,7 +130,6 @@ Result<uint64_t> Trace::library_number(const std::shared_ptr<const LibraryUnit>&
 }
 
 Result<uint64_t> Trace::pipeline_number(const Pipeline* pipeline) {
-  // By origin: a pipeline's code for several threadgroup sizes shares one.
   if (!pipeline->origin) {
     return Error(ErrorCode::kInternal, "a pipeline of the list has no origin");
   }

@@ -1,7 +1,7 @@
 // Frame captures: what command buffers ran, with all that is needed to run it again.
 #pragma once
 
-#include <functional>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -24,8 +24,10 @@ class Trace {
 
   // A command buffer that belongs to the capture was committed; it will call end_buffer.
   void begin_buffer();
-  // Runs a list and records it. `first`: of its command buffer.
-  Status run_recorded(const Work& work, bool first, const std::function<Status()>& run);
+  // Around the run of a list, which is recorded: waits until no other one runs. `first`: of its
+  // command buffer.
+  void begin_list(const Work& work, bool first);
+  void end_list();
   void end_buffer();
   // No more command buffers begin. The file is complete when those that did have ended.
   void stop();
@@ -57,6 +59,8 @@ class Trace {
   void finish_if_done(std::unique_lock<std::mutex> lock);
 
   std::mutex mutex_;
+  std::condition_variable list_ended_;
+  bool list_runs_ = false;
   std::unique_ptr<TraceWriter> file_;  // null after a failure and at the end
   std::optional<Error> failure_;
   uint64_t pending_ = 0;

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "mlxn/base/settings.h"
+
 namespace mlxn_test {
 
 template <class T>
@@ -33,7 +35,14 @@ inline NS::String* string(const std::string& value) {
 // both ways, by the setting `validation`.
 using Validation = std::optional<bool>;
 
-inline Ptr<MTL::Device> make_device(const char* executor, bool dispatch_sampling = true,
+// What tests run on unless they name an executor: another one than usual with the setting
+// `executor`.
+inline std::string executor_or(const char* usual) {
+  const std::string name = mlxn::setting_string(mlxn::Setting::kExecutor);
+  return name.empty() ? usual : name;
+}
+
+inline Ptr<MTL::Device> make_device(const std::string& executor, bool dispatch_sampling = true,
                                     Validation validation = {}) {
   mlxn::metal::DeviceOptions options;
   options.executor = executor;
@@ -49,8 +58,8 @@ inline Ptr<MTL::Device> make_device(const char* executor, bool dispatch_sampling
 
 class ApiTest : public ::testing::Test {
  protected:
-  explicit ApiTest(const char* executor = "null", Validation validation = {})
-      : executor_(executor), validation_(validation) {}
+  explicit ApiTest(std::string executor = executor_or("null"), Validation validation = {})
+      : executor_(std::move(executor)), validation_(validation) {}
 
   void SetUp() override {
     pool_ = NS::AutoreleasePool::alloc()->init();
@@ -87,6 +96,9 @@ class ApiTest : public ::testing::Test {
     std::lock_guard lock(mutex_);
     return messages_;
   }
+
+  // Whether buffers can be made of memory of the host.
+  bool wraps_host_memory() const { return device->hasUnifiedMemory(); }
 
   Ptr<MTL::Buffer> buffer(NS::UInteger length,
                           MTL::ResourceOptions options = MTL::ResourceStorageModeShared) {
@@ -131,7 +143,7 @@ class ApiTest : public ::testing::Test {
   Ptr<MTL::CommandQueue> queue;
 
  private:
-  const char* executor_;
+  const std::string executor_;
   Validation validation_;
   NS::AutoreleasePool* pool_ = nullptr;
   std::mutex mutex_;
@@ -141,7 +153,7 @@ class ApiTest : public ::testing::Test {
 // The same with kernels that run.
 class KernelTest : public ApiTest {
  protected:
-  explicit KernelTest(Validation validation = {}) : ApiTest("cpu", validation) {}
+  explicit KernelTest(Validation validation = {}) : ApiTest(executor_or("cpu"), validation) {}
 };
 
 }  // namespace mlxn_test

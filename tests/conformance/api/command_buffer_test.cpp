@@ -58,18 +58,24 @@ TEST_F(CommandBufferTest, EnqueueDecidesTheOrder) {
 }
 
 TEST_F(CommandBufferTest, ManyBuffersRunInCommitOrder) {
-  auto data = buffer(1);
-  std::vector<uint8_t> seen;
-  for (int i = 0; i < 50; ++i) {
+  constexpr int kBuffers = 50;
+  auto data = buffer(1), seen = buffer(kBuffers);
+  std::vector<int> completed;  // written by one thread at a time
+  for (int i = 0; i < kBuffers; ++i) {
     auto* commands = queue->commandBuffer();
-    encode_fill(commands, data.get(), static_cast<uint8_t>(i));
-    commands->addCompletedHandler(
-        [&](MTL::CommandBuffer*) { seen.push_back(*static_cast<uint8_t*>(data->contents())); });
+    auto* copy = commands->blitCommandEncoder();  // what the buffer before left
+    copy->copyFromBuffer(data.get(), 0, seen.get(), i, 1);
+    copy->endEncoding();
+    encode_fill(commands, data.get(), static_cast<uint8_t>(i + 1));
+    commands->addCompletedHandler([&, i](MTL::CommandBuffer*) { completed.push_back(i); });
     commands->commit();
   }
   EXPECT_EQ(finish(queue->commandBuffer()), "");
-  ASSERT_EQ(seen.size(), 50u);
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(seen[i], i);
+  ASSERT_EQ(completed.size(), size_t{kBuffers});
+  for (int i = 0; i < kBuffers; ++i) {
+    EXPECT_EQ(completed[i], i);
+    EXPECT_EQ(static_cast<uint8_t*>(seen->contents())[i], i);
+  }
 }
 
 TEST_F(CommandBufferTest, ABufferDroppedAfterEnqueueDoesNotBlockTheQueue) {

@@ -233,16 +233,16 @@ TEST_F(EventTest, PingPongBetweenTwoQueues) {
   auto other = TransferPtr(device->newCommandQueue(1000));
   auto ping = TransferPtr(device->newEvent());
   auto pong = TransferPtr(device->newEvent());
-  auto data = buffer(1);
   constexpr int kRounds = 30;
+  auto data = buffer(1), seen = buffer(kRounds + 1);
   for (int i = 1; i <= kRounds; ++i) {
     auto* a = queue->commandBuffer();
     encode_fill(a, data.get(), static_cast<uint8_t>(2 * i));
     a->encodeSignalEvent(ping.get(), i);
     a->encodeWait(pong.get(), i);
-    a->addCompletedHandler([&data, i](MTL::CommandBuffer*) {
-      EXPECT_EQ(*static_cast<uint8_t*>(data->contents()), 2 * i + 1);
-    });
+    auto* copy = a->blitCommandEncoder();
+    copy->copyFromBuffer(data.get(), 0, seen.get(), i, 1);
+    copy->endEncoding();
     a->commit();
     auto* b = other->commandBuffer();
     b->encodeWait(ping.get(), i);
@@ -252,6 +252,9 @@ TEST_F(EventTest, PingPongBetweenTwoQueues) {
   }
   EXPECT_EQ(finish(queue->commandBuffer()), "");
   EXPECT_EQ(finish(other->commandBuffer()), "");
+  for (int i = 1; i <= kRounds; ++i) {
+    EXPECT_EQ(static_cast<uint8_t*>(seen->contents())[i], 2 * i + 1);
+  }
 }
 
 }  // namespace

@@ -537,7 +537,10 @@ TEST_F(LibraryTest, ThreadsShareALibrary) {
   for (auto& thread : threads) thread.join();
 }
 
-class NullLibraryTest : public ApiTest {};
+class NullLibraryTest : public ApiTest {
+ protected:
+  NullLibraryTest() : ApiTest("null") {}
+};
 
 TEST_F(NullLibraryTest, AnyIdentifierOfTheSourceIsAFunction) {
   auto lib = library("kernel void scale(device float* x) {}");

@@ -9,6 +9,8 @@ using ::testing::IsEmpty;
 
 class RecordingTest : public ApiTest {
  protected:
+  RecordingTest() : ApiTest("null") {}
+
   std::vector<std::string> recorded() { return mlxn::metal::take_recorded_commands(device.get()); }
 
   template <class Encode>

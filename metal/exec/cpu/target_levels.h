@@ -8,7 +8,7 @@
 #include "metal/msl/interface.h"
 #include "mlxn/base/result.h"
 
-namespace mlxn::rt {
+namespace mlxn::cpu {
 
 inline constexpr int kHighestLevel = 4;
 
@@ -23,4 +23,4 @@ std::vector<msl::Target> plain_levels(const msl::Target& target);
 // Whether the machine runs code for a level; names that are none are refused.
 Status check_level(const std::string& wanted, const msl::Target& machine);
 
-}  // namespace mlxn::rt
+}  // namespace mlxn::cpu

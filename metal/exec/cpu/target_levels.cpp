@@ -1,8 +1,8 @@
-#include "metal/rt/cache/target_levels.h"
+#include "metal/exec/cpu/target_levels.h"
 
 #include "mlxn/base/strings.h"
 
-namespace mlxn::rt {
+namespace mlxn::cpu {
 
 constexpr std::string_view kBaseline = "x86-64";
 
@@ -35,4 +35,4 @@ Status check_level(const std::string& wanted, const msl::Target& machine) {
                    ", which this machine has: x86-64 or x86-64-v2 to -v", kHighestLevel));
 }
 
-}  // namespace mlxn::rt
+}  // namespace mlxn::cpu
