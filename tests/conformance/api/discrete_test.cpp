@@ -1,3 +1,4 @@
+// compat: excluded (a device for tests that only ours has)
 // The device with memory and threads of its own: what it hides, and that queues and events work
 // without the host.
 #include <atomic>
