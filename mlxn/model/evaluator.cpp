@@ -1,7 +1,6 @@
 #include "mlxn/model/evaluator.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "mlxn/base/strings.h"
 #include "mlxn/core/graph/graph.h"
@@ -18,7 +17,7 @@ Buffer head(const Buffer& buffer, const Shape& shape, uint64_t bytes) {
 
 Status copy(std::span<const uint32_t> values, Buffer& buffer) {
   MLXN_ASSIGN(const std::span<uint32_t> to, buffer.as_mut_slice<uint32_t>());
-  std::memcpy(to.data(), values.data(), values.size_bytes());
+  std::ranges::copy(values, to.begin());
   return {};
 }
 
