@@ -290,6 +290,20 @@ TEST(ModelMemory, WhatADeviceCannotMapIsUploaded) {
   EXPECT_EQ(model->copied_bytes() + model->mapped_bytes(), shared_model()->mapped_bytes());
 }
 
+TEST(ModelMemory, ADeviceWithMemoryOfItsOwnGetsAllWeights) {
+  metal::DeviceOptions options;
+  options.executor = "discrete";
+  NS::Error* error = nullptr;
+  const auto metal_device = NS::TransferPtr(metal::create_device(options, &error));
+  const Result<Device> device = Device::wrap(metal_device.get(), concurrent());
+  ASSERT_TRUE(device) << device.error().to_string();
+  const auto model = load(*device);
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->mapped_bytes(), 0u);
+  EXPECT_EQ(model->copied_bytes(), shared_model()->mapped_bytes() + shared_model()->copied_bytes());
+  EXPECT_TRUE(same_bits(trace(model, {}), trace(shared_model(), {})));
+}
+
 TEST(ModelMemory, WeightsAreUsedWhereTheyLie) {
   EXPECT_EQ(shared_model()->copied_bytes(), 0u);
   EXPECT_GT(shared_model()->mapped_bytes(), uint64_t{90} << 20);
