@@ -340,6 +340,7 @@ TEST_F(Seed000, AFailedSampleBufferIsToldAndTheWorkRuns) {
   EXPECT_TRUE(device.profile().dump_dispatches().empty());
   EXPECT_EQ(device.profile().dump().size(), 1u);
   EXPECT_EQ(lines.count("sample buffer: "), 1u);
+  EXPECT_EQ(lines.count("'mlx_native.dispatch_samples'"), 1u);
 }
 
 }  // namespace

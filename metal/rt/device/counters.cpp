@@ -103,6 +103,8 @@ CounterSampleBuffer* Device::newCounterSampleBuffer(const CounterSampleBufferDes
   auto buffer = create(self, impl(descriptor));
   if (buffer) return owned(std::move(*buffer));
   const bool memory = buffer.error().code() == mlxn::ErrorCode::kOutOfMemory;
+  const std::string label = descriptor ? impl(descriptor)->label.text() : std::string();
+  if (!label.empty()) buffer.error().add_context(mlxn::str("'", label, "'"));
   set_error(error, make_error(kCounterErrorDomain,
                               memory ? CounterSampleBufferErrorOutOfMemory
                                      : CounterSampleBufferErrorInvalid,
