@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kMarker = "__msl_slot_address";
 constexpr uint64_t kAlign = 64;
+constexpr uint64_t kMostStack = 16384;  // for lane values
 
 }  // namespace
 
@@ -73,12 +74,10 @@ struct SlotTable::Liveness {
   }
 };
 
-// Greedy: each slot takes the lowest place that is free in all regions where it is alive. While all
-// lanes are in the same region, any two such slots may share memory. Otherwise one lane may still
-// need what another has done with, so only slots of equal elements do, which lie lane upon lane.
-void SlotTable::assign(const RegionGraph& graph, bool together) {
+// Where each slot is alive, and which exist once for each simdgroup.
+SlotTable::Presence SlotTable::find_presence(const RegionGraph& graph, bool together) {
   Liveness live(graph, *this);
-  std::map<Slot*, std::vector<const Region*>> present;
+  Presence present;
   for (const auto& region : graph.regions()) {
     std::set<Slot*> all = live.in[region.get()];
     for (const auto* more :
@@ -93,6 +92,35 @@ void SlotTable::assign(const RegionGraph& graph, bool together) {
     for (Slot* slot : all)
       if (!together || (barrier && live.in[region.get()].count(slot))) slot->each_simdgroup = true;
   }
+  for (Slot& slot : slots_)
+    if (slot.kind == Slot::Kind::kUniform && slot.level == Level::kThreadgroup)
+      slot.each_simdgroup = false;
+  return present;
+}
+
+// Local variables for what no barrier cuts.
+void SlotTable::make_variables(bool of_lanes) {
+  IRBuilder<> builder(&*function_.getEntryBlock().begin());
+  uint64_t stack = 0;
+  for (Slot& slot : slots_) {
+    if (slot.each_simdgroup) continue;
+    if (slot.kind == Slot::Kind::kUniform) slot.variable = builder.CreateAlloca(slot.type);
+    if (slot.kind != Slot::Kind::kLanes || !of_lanes || stack + slot.size() > kMostStack) continue;
+    stack += slot.size();
+    slot.variable = builder.CreateAlloca(ArrayType::get(slot.type, MSL_SIMD_WIDTH));
+    slot.variable->setAlignment(Align(kAlign));
+    lane_variables_.insert(slot.variable);
+  }
+}
+
+bool SlotTable::holds_lanes(const AllocaInst& variable) const {
+  return lane_variables_.count(&variable) > 0;
+}
+
+// Greedy: each slot takes the lowest place that is free in all regions where it is alive. While all
+// lanes are in the same region, any two such slots may share memory. Otherwise one lane may still
+// need what another has done with, so only slots of equal elements do, which lie lane upon lane.
+void SlotTable::assign(const Presence& present, bool together) {
   struct Range {
     uint64_t begin, end;
   };
@@ -103,12 +131,11 @@ void SlotTable::assign(const RegionGraph& graph, bool together) {
   };
   std::map<std::pair<bool, uint64_t>, Pool> pools;
   for (Slot& slot : slots_) {
-    if (slot.kind == Slot::Kind::kUniform && slot.level == Level::kThreadgroup)
-      slot.each_simdgroup = false;
-    if (slot.kind == Slot::Kind::kUniform && !slot.each_simdgroup) continue;
+    auto alive = present.find(&slot);
+    if (slot.variable || alive == present.end()) continue;
     Pool& pool = pools[{slot.each_simdgroup, together ? 0 : slot.bytes}];
     std::vector<Range> blocked;
-    for (const Region* region : present[&slot])
+    for (const Region* region : alive->second)
       blocked.insert(blocked.end(), pool.taken[region].begin(), pool.taken[region].end());
     std::sort(blocked.begin(), blocked.end(),
               [](const Range& a, const Range& b) { return a.begin < b.begin; });
@@ -117,7 +144,7 @@ void SlotTable::assign(const RegionGraph& graph, bool together) {
       if (slot.offset + size <= range.begin) break;
       slot.offset = std::max(slot.offset, range.end);
     }
-    for (const Region* region : present[&slot])
+    for (const Region* region : alive->second)
       pool.taken[region].push_back({slot.offset, slot.offset + size});
     pool.size = std::max(pool.size, slot.offset + size);
     pool.slots.push_back(&slot);
@@ -129,13 +156,12 @@ void SlotTable::assign(const RegionGraph& graph, bool together) {
   }
 }
 
-void SlotTable::place(const RegionGraph& graph, bool together, Value* context, Kernel& kernel) {
-  assign(graph, together);
+void SlotTable::place(const RegionGraph& graph, Layout layout, Value* context, Kernel& kernel) {
+  const Presence present = find_presence(graph, layout.together);
+  make_variables(layout.variables);
+  assign(present, layout.together);
   kernel.context_bytes = bytes_;
   kernel.context_bytes_per_simdgroup = bytes_each_simdgroup_;
-  for (Slot& slot : slots_)
-    if (slot.kind == Slot::Kind::kUniform && !slot.each_simdgroup)
-      slot.variable = IRBuilder<>(&*function_.getEntryBlock().begin()).CreateAlloca(slot.type);
   for (Address& address : addresses_) {
     IRBuilder<> builder(address.call);
     Slot& slot = *address.slot;

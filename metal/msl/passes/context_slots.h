@@ -1,7 +1,8 @@
 // Places for values that outlive a region. Lane values lie in the threadgroup's context block, 32
 // elements side by side, so that lanes and vector code both find them; values uniform over the
-// simdgroup are local variables, which LLVM turns into registers. Where a place lies is decided at
-// the end: places whose values are never alive together share memory.
+// simdgroup are local variables, which LLVM turns into registers, and so are lane values where
+// loops over lanes become vectors without a loop. Where a place lies is decided at the end: places
+// whose values are never alive together share memory.
 #pragma once
 
 #include <deque>
@@ -31,7 +32,7 @@ struct Slot {
   // Decided by SlotTable::place.
   bool each_simdgroup = false;
   uint64_t offset = 0;
-  llvm::AllocaInst* variable = nullptr;  // kUniform unless each_simdgroup
+  llvm::AllocaInst* variable = nullptr;  // kUniform and kLanes, unless each_simdgroup
 
   uint64_t size() const { return (kind == Kind::kUniform ? 1 : uint64_t{MSL_SIMD_WIDTH}) * bytes; }
 };
@@ -52,14 +53,23 @@ class SlotTable {
   // Keeps a slot alive in a region that uses it through an address it got from elsewhere.
   void note_use(Slot& slot, const Region& user);
 
-  // Gives each slot its place and replaces all addresses. `together`: all lanes of a simdgroup are
-  // in the same region at a time. Sets the kernel's context sizes.
-  void place(const RegionGraph& graph, bool together, llvm::Value* context, Kernel& kernel);
+  struct Layout {
+    bool together;   // all lanes of a simdgroup are in the same region at a time
+    bool variables;  // lane values may be local variables; only if together
+  };
+  // Gives each slot its place and replaces all addresses. Sets the kernel's context sizes.
+  void place(const RegionGraph& graph, Layout layout, llvm::Value* context, Kernel& kernel);
+  // Whether a local variable holds an element for each lane.
+  bool holds_lanes(const llvm::AllocaInst& variable) const;
 
  private:
   struct Liveness;
 
-  void assign(const RegionGraph& graph, bool together);
+  using Presence = std::map<Slot*, std::vector<const Region*>>;
+
+  Presence find_presence(const RegionGraph& graph, bool together);
+  void assign(const Presence& present, bool together);
+  void make_variables(bool of_lanes);
 
   llvm::Function& function_;
   llvm::Function* marker_;
@@ -69,6 +79,7 @@ class SlotTable {
     Slot* slot;
   };
   std::vector<Address> addresses_;
+  std::set<const llvm::AllocaInst*> lane_variables_;
   uint64_t bytes_ = 0, bytes_each_simdgroup_ = 0;
   std::map<const Region*, std::set<Slot*>> reads_, writes_;
 };

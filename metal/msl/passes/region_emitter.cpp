@@ -19,6 +19,14 @@ bool has_full_simdgroups(const Shape& shape) {
   return shape.kind == Shape::Kind::kFlat32;
 }
 
+namespace {
+
+bool has_wide_registers(const Function& entry) {
+  return entry.getFnAttribute("target-features").getValueAsString().contains("+avx512f");
+}
+
+}  // namespace
+
 RegionEmitter::RegionEmitter(Function& entry, Kernel& kernel, const Shape& shape,
                              const RegionGraph& graph, const Uniformity& uniformity, bool masked)
     : entry_(entry),
@@ -26,6 +34,7 @@ RegionEmitter::RegionEmitter(Function& entry, Kernel& kernel, const Shape& shape
       graph_(graph),
       masked_(masked),
       full_(has_full_simdgroups(shape)),
+      lane_variables_(!masked && full_ && has_wide_registers(entry)),
       made_(create_function()),
       prologue_(&made_->getEntryBlock()),
       values_(entry, *made_, graph, uniformity, masked) {
@@ -270,15 +279,20 @@ void RegionEmitter::store_result(const Instruction& original, Slot& slot) {
 }
 
 // Tells the vectoriser that lanes do not depend on each other's memory. Loops over lanes are not
-// to be unrolled before it has seen them.
+// to be unrolled before it has seen them. Those it has made vectors of are, where lane values are
+// local variables: without the loop, these become registers.
 void RegionEmitter::mark_parallel(Code& code) {
   LLVMContext& context = entry_.getContext();
+  constexpr unsigned kMostAtOnce = 400;
+  unsigned size = 0;
   MDNode* group = MDNode::getDistinct(context, {});
   auto mark = [&](BasicBlock& block) {
     for (Instruction& instruction : block) {
+      ++size;
       if (!instruction.mayReadOrWriteMemory()) continue;
       Value* pointer = getLoadStorePointerOperand(&instruction);
-      if (pointer && isa<AllocaInst>(getUnderlyingObject(pointer, 0))) continue;
+      auto* variable = pointer ? dyn_cast<AllocaInst>(getUnderlyingObject(pointer, 0)) : nullptr;
+      if (variable && !values_.table().holds_lanes(*variable)) continue;
       instruction.setMetadata(LLVMContext::MD_access_group, group);
     }
   };
@@ -289,10 +303,18 @@ void RegionEmitter::mark_parallel(Code& code) {
     if (value) parts.push_back(value);
     return MDNode::get(context, parts);
   };
-  MDNode* id =
-      MDNode::getDistinct(context, {nullptr, property("llvm.loop.parallel_accesses", group),
-                                    property("llvm.loop.mustprogress", nullptr),
-                                    property("llvm.loop.unroll.disable", nullptr)});
+  SmallVector<Metadata*, 5> properties = {nullptr, property("llvm.loop.parallel_accesses", group),
+                                          property("llvm.loop.mustprogress", nullptr),
+                                          property("llvm.loop.unroll.disable", nullptr)};
+  if (lane_variables_ && size < kMostAtOnce) {
+    Type* i32 = Type::getInt32Ty(context);
+    Metadata* parts[] = {
+        MDString::get(context, "llvm.loop.vectorize.followup_vectorized"),
+        property("llvm.loop.isvectorized", ConstantAsMetadata::get(ConstantInt::get(i32, 1))),
+        property("llvm.loop.unroll.full", nullptr)};
+    properties.push_back(MDNode::get(context, parts));
+  }
+  MDNode* id = MDNode::getDistinct(context, properties);
   id->replaceOperandWith(0, id);
   code.back_edge->setMetadata(LLVMContext::MD_loop, id);
 }
@@ -305,7 +327,7 @@ void RegionEmitter::finish() {
     if (isa<PHINode>(instruction) && instruction->getParent() == region->head) continue;
     store_result(*instruction, *slot);
   }
-  values_.table().place(graph_, /*together=*/!masked_, context_, kernel_);
+  values_.table().place(graph_, {/*together=*/!masked_, lane_variables_}, context_, kernel_);
   for (const auto& region : graph_.regions())
     if (code_[region.get()].back_edge) mark_parallel(code_[region.get()]);
 }

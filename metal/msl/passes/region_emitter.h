@@ -45,7 +45,8 @@ class RegionEmitter {
   Kernel& kernel_;
   const RegionGraph& graph_;
   bool masked_;
-  bool full_;  // every simdgroup has 32 lanes
+  bool full_;            // every simdgroup has 32 lanes
+  bool lane_variables_;  // lane values are local variables
   llvm::Function* made_;
   llvm::BasicBlock* prologue_;
   llvm::Value* context_;
