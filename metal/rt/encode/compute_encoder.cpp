@@ -270,7 +270,7 @@ void ComputeEncoderObject::execute(IndirectBufferObject* commands, BufferObject*
 bool ComputeEncoderObject::check_indirect(const IndirectBufferObject* commands) {
   if (!can_encode(kExecute)) return false;
   if (!check_object(kExecute, commands, "indirect command buffer")) return false;
-  if (!commands->commands->options_.inherits_pipeline) return true;
+  if (!commands->commands->options.inherits_pipeline) return true;
   if (!ready_to_dispatch(kExecute)) return false;
   if (!pipeline_->for_indirect) {
     misuse(kExecute, "the inherited pipeline was made without supportIndirectCommandBuffers");

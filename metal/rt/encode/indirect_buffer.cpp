@@ -45,7 +45,7 @@ Status check(const DeviceObject& device, const IndirectDescriptorObject* descrip
 void IndirectCommandObject::set_pipeline(PipelineObject* pipeline) {
   Ref<PipelineObject> state(pipeline);  // then the one before
   commands_.change(index_, "setComputePipelineState", [&](IndirectCommand& command) -> Finding {
-    if (commands_.options_.inherits_pipeline) return {"the pipeline is inherited"};
+    if (commands_.options.inherits_pipeline) return {"the pipeline is inherited"};
     if (pipeline && pipeline->device.get() != owner_->device.get()) {
       return {"the pipeline state belongs to another device", true};
     }
@@ -63,8 +63,8 @@ void IndirectCommandObject::set_buffer(BufferObject* buffer, uint64_t offset, ui
     bound = {static_cast<uint32_t>(index), slot, buffer->life};
   }
   commands_.change(index_, "setKernelBuffer", [&](IndirectCommand& command) -> Finding {
-    if (commands_.options_.inherits_buffers) return {"buffers are inherited"};
-    const uint64_t most = commands_.options_.most_buffers;
+    if (commands_.options.inherits_buffers) return {"buffers are inherited"};
+    const uint64_t most = commands_.options.most_buffers;
     if (index >= MSL_MAX_BUFFERS) return wrong_index(index, most);
     if (buffer && buffer->device.get() != owner_->device.get()) {
       return {"the buffer belongs to another device", true};
@@ -87,10 +87,10 @@ void IndirectCommandObject::set_buffer(BufferObject* buffer, uint64_t offset, ui
 void IndirectCommandObject::set_threadgroup_memory(uint64_t length, uint64_t index) {
   constexpr const char* kCall = "setThreadgroupMemoryLength";
   commands_.change(index_, kCall, [&](IndirectCommand& command) -> Finding {
-    const uint64_t most = commands_.options_.most_threadgroup_buffers;
+    const uint64_t most = commands_.options.most_threadgroup_buffers;
     if (index >= command.threadgroup_bytes.size()) return wrong_index(index, most);
-    if (length > commands_.most_threadgroup_bytes_) {
-      return {str("length ", length, ", expected at most ", commands_.most_threadgroup_bytes_),
+    if (length > commands_.most_threadgroup_bytes) {
+      return {str("length ", length, ", expected at most ", commands_.most_threadgroup_bytes),
               true};
     }
     command.threadgroup_bytes[index] = aligned(length, kThreadgroupGranule);
@@ -109,8 +109,8 @@ void IndirectCommandObject::dispatch(const char* call, IndirectCommand::Kind kin
     const auto needed = kind == IndirectCommand::Kind::kThreads
                             ? MTL::IndirectCommandTypeConcurrentDispatchThreads
                             : MTL::IndirectCommandTypeConcurrentDispatch;
-    if (commands_.options_.types & needed) return {};
-    return {str("not among the command types ", commands_.options_.types, " of the buffer")};
+    if (commands_.options.types & needed) return {};
+    return {str("not among the command types ", commands_.options.types, " of the buffer")};
   });
 }
 

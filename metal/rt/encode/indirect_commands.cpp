@@ -39,16 +39,16 @@ BufferSlot copy_bytes(const BufferSlot& slot, const std::vector<std::byte>& from
 
 IndirectCommands::IndirectCommands(const DeviceObject& device, const IndirectOptions& options,
                                    uint64_t count)
-    : options_(options),
-      validates_(device.validates()),
-      most_threadgroup_bytes_(device.info().max_threadgroup_memory),
+    : options(options),
+      validates(device.validates()),
+      most_threadgroup_bytes(device.info().max_threadgroup_memory),
       compiles_(device.info().compiles),
       identity_(next_identity()),
       places_(count) {}
 
 std::string IndirectCommands::note(IndirectCommand& command, const char* call,
                                    const Finding& finding) const {
-  if (finding.text.empty() || (!finding.harmful && !validates_)) return "";
+  if (finding.text.empty() || (!finding.harmful && !validates)) return "";
   if (!command.wrong) {
     command.wrong = Error(ErrorCode::kInvalidState,
                           str("MTL::IndirectComputeCommand::", call, ": ", finding.text));
@@ -110,9 +110,9 @@ Status IndirectCommands::add(const IndirectCommand& command, const InheritedStat
                              PreparedList& out) const {
   using Kind = IndirectCommand::Kind;
   if (command.wrong) return *command.wrong;
-  if (command.kind == Kind::kNone || is_no_work(command.size, command.group, validates_)) return {};
+  if (command.kind == Kind::kNone || is_no_work(command.size, command.group, validates)) return {};
   const PipelineObject* pipeline = command.pipeline.get();
-  if (options_.inherits_pipeline) pipeline = inherited ? inherited->pipeline.get() : nullptr;
+  if (options.inherits_pipeline) pipeline = inherited ? inherited->pipeline.get() : nullptr;
   if (!pipeline) {
     return Error(ErrorCode::kInvalidState, "no pipeline; call setComputePipelineState first");
   }
@@ -121,7 +121,7 @@ Status IndirectCommands::add(const IndirectCommand& command, const InheritedStat
   };
   const bool threads = command.kind == Kind::kThreads;
   const Size3 &size = command.size, &group = command.group;
-  Status status = check_group(*pipeline, group, validates_);
+  Status status = check_group(*pipeline, group, validates);
   if (status) status = threads ? check_grid(size) : check_counts(size, group);
   if (!status) return named(std::move(status).error());
   Dispatch dispatch;
@@ -147,7 +147,7 @@ Status IndirectCommands::add(const IndirectCommand& command, const InheritedStat
 Status IndirectCommands::add_buffers(const IndirectCommand& command, const PipelineObject& pipeline,
                                      const InheritedState* inherited, PreparedList& out) const {
   std::array<BufferSlot, MSL_MAX_BUFFERS> slots;
-  if (options_.inherits_buffers) {
+  if (options.inherits_buffers) {
     if (inherited) slots = inherited->slots;
   } else {
     for (const auto& bound : command.buffers) {
@@ -164,7 +164,7 @@ Status IndirectCommands::add_buffers(const IndirectCommand& command, const Pipel
   };
   for (const BufferRequirement& requirement : pipeline.buffers) {
     const BufferSlot& slot = slots[requirement.index];
-    const SlotProblem problem = check_slot(slot, requirement, validates_);
+    const SlotProblem problem = check_slot(slot, requirement, validates);
     if (problem != SlotProblem::kNone) return explain(problem, slot, *requirement.argument);
     if (slot.bound() || requirement.required) bind(requirement.index, requirement.least_bytes);
   }
@@ -179,10 +179,10 @@ Status IndirectCommands::add_threadgroup_memory(const IndirectCommand& command,
                                                 const InheritedState* inherited,
                                                 PreparedList& out) const {
   auto bytes = command.threadgroup_bytes;
-  for (size_t i = 0; options_.inherits_buffers && inherited && i < bytes.size(); ++i) {
+  for (size_t i = 0; options.inherits_buffers && inherited && i < bytes.size(); ++i) {
     if (bytes[i] == 0) bytes[i] = inherited->threadgroup_bytes[i];
   }
-  MLXN_TRY(check_threadgroup_memory(pipeline, bytes, most_threadgroup_bytes_, validates_));
+  MLXN_TRY(check_threadgroup_memory(pipeline, bytes, most_threadgroup_bytes, validates));
   for (uint32_t i = 0; i < bytes.size(); ++i) {
     const bool used = pipeline.threadgroup_arguments >> i & 1;
     if (bytes[i] != 0 || used) out.list.threadgroup_memory.push_back({i, bytes[i]});

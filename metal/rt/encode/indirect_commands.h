@@ -77,12 +77,12 @@ class IndirectCommands : public ListSource {
   // A new version each time when there is something to inherit.
   std::shared_ptr<const PreparedList> prepare(const InheritedState* inherited);
 
-  bool inherits() const { return options_.inherits_pipeline || options_.inherits_buffers; }
+  bool inherits() const { return options.inherits_pipeline || options.inherits_buffers; }
   uint64_t size() const { return places_.size(); }
 
-  const IndirectOptions options_;
-  const bool validates_;
-  const uint64_t most_threadgroup_bytes_;
+  const IndirectOptions options;
+  const bool validates;
+  const uint64_t most_threadgroup_bytes;
 
  private:
   // The text to report, if any.

@@ -26,11 +26,17 @@ void for_each_bytes(const CapturedNode& node, uint64_t& offset, const Function& 
   }
 }
 
+// Metal may not mix kinds of commands in one buffer, and whole threadgroups are threads too.
+MTL::Size threads_of(const CapturedNode& node) {
+  const MTL::Size &grid = node.grid, &group = node.threadgroup;
+  if (node.kind == DispatchKind::kThreads) return grid;
+  return MTL::Size(grid.width * group.width, grid.height * group.height, grid.depth * group.depth);
+}
+
 }  // namespace
 
 PlanFrames::PlanFrames(const std::vector<CapturedNode>& nodes, std::vector<bool> barriers)
     : nodes_(nodes), barriers_(std::move(barriers)), suitable_(nodes.size() <= kMostCommands) {
-  std::vector<const MTL::Resource*> all;
   for (const CapturedNode& node : nodes_) {
     suitable_ &= node.pipeline.metal()->supportIndirectCommandBuffers();
     const KernelAccess& access = node.pipeline.access();
@@ -77,8 +83,7 @@ std::shared_ptr<const PlanFrame> PlanFrames::lease(const Device& device, uint64_
 std::shared_ptr<PlanFrame> PlanFrames::make(MTL::Device* device) const {
   AutoreleaseScope scope;
   auto descriptor = NS::TransferPtr(MTL::IndirectCommandBufferDescriptor::alloc()->init());
-  descriptor->setCommandTypes(MTL::IndirectCommandTypeConcurrentDispatch |
-                              MTL::IndirectCommandTypeConcurrentDispatchThreads);
+  descriptor->setCommandTypes(MTL::IndirectCommandTypeConcurrentDispatchThreads);
   descriptor->setInheritPipelineState(false);
   descriptor->setInheritBuffers(false);
   descriptor->setMaxKernelBufferBindCount(kMaxBufferSlots);
@@ -113,11 +118,7 @@ void PlanFrames::encode(const PlanFrame& frame, size_t at, uint64_t& offset) con
     command->setThreadgroupMemoryLength(threadgroup_bytes(memory.bytes), memory.index);
   }
   if (barriers_[at]) command->setBarrier();
-  if (node.kind == DispatchKind::kThreads) {
-    command->concurrentDispatchThreads(node.grid, node.threadgroup);
-  } else {
-    command->concurrentDispatchThreadgroups(node.grid, node.threadgroup);
-  }
+  command->concurrentDispatchThreads(threads_of(node), node.threadgroup);
 }
 
 void PlanFrames::write_bytes(const PlanFrame& frame) const {

@@ -277,27 +277,29 @@ TEST_F(IndirectTest, InheritsWhatTheEncoderHas) {
 
 // A serial encoder takes an execution for one dispatch.
 TEST_F(IndirectTest, IsOrderedInASerialEncoder) {
-  use_device({.worker_count = 2, .schedule_seed = 3});
-  std::vector<Ptr<MTL::Buffer>> row;
-  for (int i = 0; i < 4; ++i) row.push_back(ints(std::vector<int>(4)));
-  auto commands = make(1);
-  put_next(commands, 0, row[1], row[2]);
-  auto* buffer = queue->commandBuffer();
-  auto* encoder = buffer->computeCommandEncoder();
-  encoder->setComputePipelineState(next.get());
-  for (int i : {0, 1, 2}) {
-    if (i == 1) {
-      use(encoder, {row[1].get(), row[2].get()});
-      encoder->executeCommandsInBuffer(commands.get(), NS::Range(0, 1));
-      continue;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    use_device({.worker_count = 2, .schedule_seed = seed});
+    std::vector<Ptr<MTL::Buffer>> row;
+    for (int i = 0; i < 4; ++i) row.push_back(ints(std::vector<int>(4)));
+    auto commands = make(1);
+    put_next(commands, 0, row[1], row[2]);
+    auto* buffer = queue->commandBuffer();
+    auto* encoder = buffer->computeCommandEncoder();
+    encoder->setComputePipelineState(next.get());
+    for (int i : {0, 1, 2}) {
+      if (i == 1) {
+        use(encoder, {row[1].get(), row[2].get()});
+        encoder->executeCommandsInBuffer(commands.get(), NS::Range(0, 1));
+        continue;
+      }
+      encoder->setBuffer(row[i].get(), 0, 0);
+      encoder->setBuffer(row[i + 1].get(), 0, 1);
+      encoder->dispatchThreads(kFour, kFour);
     }
-    encoder->setBuffer(row[i].get(), 0, 0);
-    encoder->setBuffer(row[i + 1].get(), 0, 1);
-    encoder->dispatchThreads(kFour, kFour);
+    encoder->endEncoding();
+    EXPECT_EQ(finish(buffer), "");
+    EXPECT_THAT(read(row[3]), Each(3));
   }
-  encoder->endEncoding();
-  EXPECT_EQ(finish(buffer), "");
-  EXPECT_THAT(read(row[3]), Each(3));
 }
 
 TEST_F(IndirectTest, RunsInManyCommandBuffersAtOnce) {
@@ -576,8 +578,9 @@ TEST_F(IndirectTest, ACaptureHoldsItsCommands) {
   ASSERT_TRUE(manager->startCapture(descriptor.get(), &error)) << text(error);
   auto* buffer = queue->commandBuffer();
   auto* encoder = buffer->computeCommandEncoder();
-  const int settings[] = {2, 5};
+  const int settings[] = {2, 5}, unused[] = {9, 9};
   encoder->setComputePipelineState(scale.get());
+  encoder->setBytes(unused, sizeof(unused), 3);
   encoder->setBuffer(last.get(), 0, 0);
   encoder->setBuffer(out.get(), 0, 1);
   encoder->setBytes(settings, sizeof(settings), 2);
