@@ -207,15 +207,15 @@ TEST_F(Replay, EveryReplayGivesTheSame) {
   const auto plan =
       *record(device, [&](ComputeEncoder& encoder) {
          EXPECT_OK(inc_one(encoder, a, b));
-         EXPECT_OK(encoder.encode_with_args(
-             kernel(device, "scale"), {{0, b}, {1, c}, {2, as_bytes(two)}}, width(4), width(4)));
+         EXPECT_OK(encoder.encode_threadgroups_with_args(
+             kernel(device, "scale"), {{0, b}, {1, c}, {2, as_bytes(two)}}, width(2), width(2)));
          EXPECT_OK(encoder.memory_barrier());
          EXPECT_OK(add(encoder, c, d, e));
          EXPECT_OK(encoder.memory_barrier());
        }).prepare(device);
   ASSERT_EQ(plan->barrier_count(), 3u);
   for (int i = 0; i < 4; ++i) {
-    std::ranges::fill(*e.as_mut_slice<float>(), 0.0f);
+    for (Buffer one : {b, c, e}) std::ranges::fill(*one.as_mut_slice<float>(), 0.0f);
     const uint64_t before = device.counters().barriers;
     CommandEncoder encoder = *device.command_encoder();
     EXPECT_OK(encoder.replay(plan));

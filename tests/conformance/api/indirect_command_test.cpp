@@ -413,18 +413,20 @@ TEST_F(IndirectTest, TheRangeMayComeFromABuffer) {
 
 TEST_F(IndirectTest, BlitsChangeCommandsInOrder) {
   auto in = ints({1, 2, 3, 4}), x = ints(std::vector<int>(4)), y = ints(std::vector<int>(4)),
-       z = ints(std::vector<int>(4));
+       z = ints(std::vector<int>(4)), w = ints(std::vector<int>(4));
   auto source = make(2), target = make(3);
   put_next(source, 0, in, x);
   put_next(source, 1, in, y);
   put_next(target, 0, in, z);
+  put_next(target, 1, in, w);
   auto* buffer = queue->commandBuffer();
   auto run = [&](NS::UInteger place) {
     auto* encoder = buffer->computeCommandEncoder();
     encoder->executeCommandsInBuffer(target.get(), NS::Range(place, 1));
     encoder->endEncoding();
   };
-  run(0);  // as it is before the blits: z
+  run(0);
+  run(1);  // as it is in front of the blits: w
   auto* blit = buffer->blitCommandEncoder();
   blit->fillBuffer(y.get(), NS::Range(0, 16), 7);
   blit->copyIndirectCommandBuffer(source.get(), NS::Range(0, 2), target.get(), 1);
@@ -436,6 +438,7 @@ TEST_F(IndirectTest, BlitsChangeCommandsInOrder) {
   run(2);
   EXPECT_EQ(finish(buffer), "");
   EXPECT_THAT(read(z), ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(read(w), ElementsAre(2, 3, 4, 5));
   EXPECT_THAT(read(x), Each(0x07070707));
   EXPECT_THAT(read(y), ElementsAre(2, 3, 4, 5));
   EXPECT_EQ(execute(source, NS::Range(0, 2)), "") << "what was copied is still there";
