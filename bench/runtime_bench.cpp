@@ -115,16 +115,33 @@ void encode_captured(benchmark::State& state) {
   encode(state, {}, true, true);
 }
 
-void replay_node(benchmark::State& state) {
-  Setup setup;
-  CommandEncoder recorder = *setup.device.command_encoder();
+Result<Graph> recorded(const Setup& setup, int count) {
+  MLXN_ASSIGN(CommandEncoder recorder, setup.device.command_encoder());
   recorder.start_capture();
-  for (int i = 0; i < kDispatches; ++i) {
-    if (failed(state, setup.dispatch(recorder, i, true))) return;
+  for (int i = 0; i < count; ++i) MLXN_TRY(setup.dispatch(recorder, i, true));
+  return Graph(*recorder.take_capture());
+}
+
+Status replay_once(const Setup& setup, const std::shared_ptr<ReplayPlan>& plan) {
+  MLXN_ASSIGN(CommandEncoder encoder, setup.device.command_encoder());
+  MLXN_TRY(encoder.replay(plan));
+  return encoder.commit_and_wait();
+}
+
+// The first replay of a plan encodes state changes, the second makes an indirect command buffer,
+// later ones execute it. Times the replay behind so many others, of a plan made anew where these
+// are fewer than two.
+void replay(benchmark::State& state, int others) {
+  Setup setup;
+  const Graph graph = *recorded(setup, kDispatches);
+  auto plan = *graph.prepare(setup.device);
+  for (int i = 0; i < 2; ++i) {
+    if (failed(state, replay_once(setup, plan))) return;
   }
-  const auto plan = *Graph(*recorder.take_capture()).prepare(setup.device);
   for (auto _ : state) {
     state.PauseTiming();
+    if (others < 2) plan = *graph.prepare(setup.device);
+    if (others == 1 && failed(state, replay_once(setup, plan))) return;
     CommandEncoder encoder = *setup.device.command_encoder();
     state.ResumeTiming();
     if (failed(state, encoder.replay(plan))) return;
@@ -132,6 +149,23 @@ void replay_node(benchmark::State& state) {
     if (failed(state, encoder.commit_and_wait())) return;
     state.ResumeTiming();
   }
+  state.SetItemsProcessed(state.iterations() * kDispatches);
+}
+void replay_node_first(benchmark::State& state) {
+  replay(state, 0);
+}
+void replay_node_second(benchmark::State& state) {
+  replay(state, 1);
+}
+void replay_node(benchmark::State& state) {
+  replay(state, 2);
+}
+
+// Making a plan, by node.
+void prepare_node(benchmark::State& state) {
+  Setup setup;
+  const Graph graph = *recorded(setup, kDispatches);
+  for (auto _ : state) benchmark::DoNotOptimize(graph.prepare(setup.device));
   state.SetItemsProcessed(state.iterations() * kDispatches);
 }
 
@@ -228,6 +262,18 @@ void dispatch_end_to_end(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * count);
 }
 
+// The same, replayed.
+void replay_end_to_end(benchmark::State& state) {
+  Setup setup;
+  const auto plan = *(*recorded(setup, static_cast<int>(state.range(0)))).prepare(setup.device);
+  for (auto _ : state) {
+    CommandEncoder encoder = *setup.device.command_encoder();
+    if (failed(state, encoder.replay(plan))) return;
+    if (failed(state, encoder.commit_and_wait())) return;
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+
 void pool_hit(benchmark::State& state) {
   Setup setup;
   BufferPool pool(setup.device);
@@ -319,7 +365,10 @@ BENCHMARK(encode_tracked_gate_off);
 BENCHMARK(encode_tracked);
 BENCHMARK(encode_tracked_by_reflection);
 BENCHMARK(encode_captured);
+BENCHMARK(replay_node_first);
+BENCHMARK(replay_node_second);
 BENCHMARK(replay_node);
+BENCHMARK(prepare_node);
 BENCHMARK(barrier);
 BENCHMARK(hazard_check)->Arg(10)->Arg(100)->Arg(1000)->Arg(10000);
 BENCHMARK(hazard_add)->Arg(12)->Arg(102)->Arg(1002)->Arg(10002);
@@ -327,6 +376,7 @@ BENCHMARK(command_buffer_round_trip)->UseRealTime();
 BENCHMARK(command_buffer_asynchronous)->UseRealTime();
 BENCHMARK(session_stage)->UseRealTime();
 BENCHMARK(dispatch_end_to_end)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Arg(5000)->UseRealTime();
+BENCHMARK(replay_end_to_end)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Arg(5000)->UseRealTime();
 BENCHMARK(pool_hit);
 BENCHMARK(device_allocation);
 

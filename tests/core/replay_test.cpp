@@ -201,6 +201,116 @@ TEST_F(Replay, PatchedBytesReachACapture) {
   EXPECT_EQ(read(b), (std::vector<float>{5, 10, 15, 20}));
 }
 
+// The first time a plan is state changes, then an indirect command buffer.
+TEST_F(Replay, EveryReplayGivesTheSame) {
+  const float two = 2;
+  const auto plan =
+      *record(device, [&](ComputeEncoder& encoder) {
+         EXPECT_OK(inc_one(encoder, a, b));
+         EXPECT_OK(encoder.encode_threadgroups_with_args(
+             kernel(device, "scale"), {{0, b}, {1, c}, {2, as_bytes(two)}}, width(2), width(2)));
+         EXPECT_OK(encoder.memory_barrier());
+         EXPECT_OK(add(encoder, c, d, e));
+         EXPECT_OK(encoder.memory_barrier());
+       }).prepare(device);
+  ASSERT_EQ(plan->barrier_count(), 3u);
+  for (int i = 0; i < 4; ++i) {
+    for (Buffer one : {b, c, e}) std::ranges::fill(*one.as_mut_slice<float>(), 0.0f);
+    const uint64_t before = device.counters().barriers;
+    CommandEncoder encoder = *device.command_encoder();
+    EXPECT_OK(encoder.replay(plan));
+    EXPECT_EQ(device.counters().barriers - before, 3u) << i;
+    EXPECT_OK(encoder.commit_and_wait());
+    EXPECT_EQ(read(e), (std::vector<float>{9, 12, 15, 18})) << i;
+  }
+}
+
+// A patch never reaches what was encoded before it, run or not.
+TEST_F(Replay, APatchLeavesSubmissionsInFlightAlone) {
+  const float zero = 0;
+  constexpr int kPatches = 6;
+  std::vector<Buffer> kept;
+  const auto plan =
+      *record(device, [&](ComputeEncoder& encoder) {
+         EXPECT_OK(encoder.encode_with_args(
+             kernel(device, "scale"), {{0, a}, {1, b}, {2, as_bytes(zero)}}, width(4), width(4)));
+       }).prepare(device);
+  EncoderSession session = *device.encoder_session();
+  const StageFence gate = {NS::TransferPtr(device.metal_device()->newSharedEvent()), 1};
+  EXPECT_OK(session.wait_for(gate));
+  for (int i = 0; i < kPatches; ++i) {  // all in one command buffer, which waits
+    const auto factor = static_cast<float>(i);
+    EXPECT_OK(plan->set_bytes(0, 2, as_bytes(factor)));
+    EXPECT_OK(session.encoder().replay(plan));
+    EXPECT_OK(session.encoder().memory_barrier());
+    kept.push_back(zeros(device, 4));
+    EXPECT_OK(inc_one(session.encoder(), b, kept.back()));
+    EXPECT_OK(session.encoder().memory_barrier());
+  }
+  EXPECT_OK(session.commit_stage());
+  gate.event->setSignaledValue(1);
+  EXPECT_OK(session.wait_for_all());
+  for (int i = 0; i < kPatches; ++i) {
+    const auto factor = static_cast<float>(i);
+    EXPECT_EQ(read(kept[i]),
+              (std::vector<float>{factor + 1, 2 * factor + 1, 3 * factor + 1, 4 * factor + 1}));
+  }
+}
+
+TEST_F(Replay, APatchOnOneQueueLeavesTheOtherAlone) {
+  const float one = 1, three = 3;
+  const auto plan =
+      *record(device, [&](ComputeEncoder& encoder) {
+         EXPECT_OK(encoder.encode_with_args(
+             kernel(device, "scale"), {{0, a}, {1, b}, {2, as_bytes(one)}}, width(4), width(4)));
+       }).prepare(device);
+  CommandEncoder first = *device.command_encoder();
+  EXPECT_OK(first.replay(plan));
+  EXPECT_OK(first.commit_and_wait());
+  const Device queue = *device.with_new_queue();
+  EncoderSession waiting = *queue.encoder_session();
+  const StageFence gate = {NS::TransferPtr(device.metal_device()->newSharedEvent()), 1};
+  EXPECT_OK(waiting.wait_for(gate));
+  EXPECT_OK(waiting.encoder().replay(plan));
+  EXPECT_OK(waiting.commit_stage());
+  EXPECT_OK(plan->set_bytes(0, 2, as_bytes(three)));
+  CommandEncoder other = *device.command_encoder();
+  EXPECT_OK(other.replay(plan));
+  EXPECT_OK(other.commit_and_wait());
+  EXPECT_EQ(read(b), (std::vector<float>{3, 6, 9, 12}));
+  gate.event->setSignaledValue(1);
+  EXPECT_OK(waiting.wait_for_all());
+  EXPECT_EQ(read(b), (std::vector<float>{1, 2, 3, 4})) << "the bytes it was encoded with";
+}
+
+// Pipelines from elsewhere may not be for indirect command buffers.
+TEST_F(Replay, OtherPipelinesStayStateChanges) {
+  NS::Error* error = nullptr;
+  auto* pool = NS::AutoreleasePool::alloc()->init();
+  const char* text =
+      "kernel void one(device float* out [[buffer(0)]], constant float& by [[buffer(1)]]) {"
+      " *out += by; }";
+  auto library = NS::TransferPtr(
+      device.metal_device()->newLibrary(NS::String::string(text, NS::UTF8StringEncoding),
+                                        static_cast<const MTL::CompileOptions*>(nullptr), &error));
+  auto function =
+      NS::TransferPtr(library->newFunction(NS::String::string("one", NS::UTF8StringEncoding)));
+  auto state =
+      NS::TransferPtr(device.metal_device()->newComputePipelineState(function.get(), &error));
+  pool->release();
+  ASSERT_FALSE(state->supportIndirectCommandBuffers());
+  const Pipeline wrapped = *Pipeline::wrap(state.get(), "one");
+  const float two = 2;
+  const auto plan = *record(device, [&](ComputeEncoder& encoder) {
+                       EXPECT_OK(encoder.encode_with_args(wrapped, {{0, b}, {1, as_bytes(two)}},
+                                                          width(1), width(1)));
+                     }).prepare(device);
+  CommandEncoder encoder = *device.command_encoder();
+  for (int i = 0; i < 3; ++i) EXPECT_OK(encoder.replay(plan));
+  EXPECT_OK(encoder.commit_and_wait());
+  EXPECT_EQ(read(b)[0], 6);
+}
+
 // The submission has the plan, and with it everything, until the GPU is done.
 TEST_F(Replay, ThePlanLivesAsLongAsItsWork) {
   const Device checked = device_with(&RuntimeOptions::check_host_access);

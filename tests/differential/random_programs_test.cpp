@@ -46,6 +46,20 @@ Status run_replayed(Machine& machine, const Program& program, int times,
   return encoder.commit_and_wait();
 }
 
+// By the second replay, which executes an indirect command buffer.
+Status run_executed(Machine& machine, const Program& program, Machine::Form form) {
+  MLXN_ASSIGN(Graph graph, capture(machine, program, form));
+  MLXN_ASSIGN(auto plan, graph.prepare(machine.device()));
+  const Memory before = machine.store();
+  for (int i = 0; i < 2; ++i) {
+    machine.load(before);
+    MLXN_ASSIGN(CommandEncoder encoder, machine.device().command_encoder());
+    MLXN_TRY(encoder.replay(plan));
+    MLXN_TRY(encoder.commit_and_wait());
+  }
+  return {};
+}
+
 Result<FinishStats> run_optimised(Machine& machine, const Program& program,
                                   const FinishOptions& options) {
   MLXN_ASSIGN(GraphSession session, machine.device().graph_session({.record = true}));
@@ -147,6 +161,12 @@ TEST_F(RandomPrograms, CapturedAndReplayed) {
   });
 }
 
+TEST_F(RandomPrograms, ExecutedAsIndirectCommands) {
+  expect_same({}, [](Machine& machine, const Program& program) {
+    return run_executed(machine, program, Machine::Form::kReflected);
+  });
+}
+
 TEST_F(RandomPrograms, ReplayedTwiceEqualsRunTwice) {
   Machine machine(shuffling_device(), {});
   Machine serial(shuffling_device(), with(&RuntimeOptions::serial_dispatch));
@@ -241,6 +261,13 @@ TEST_P(BlindTracker, IsFoundOutWhenEncoding) {
 TEST_P(BlindTracker, IsFoundOutWhenReplaying) {
   const auto run = [](Machine& machine, const Program& program) {
     return run_replayed(machine, program, 1, Machine::Form::kDeclared);
+  };
+  EXPECT_GT(wrong_results(kAllHazards & ~static_cast<HazardMask>(GetParam()), run), 0);
+}
+
+TEST_P(BlindTracker, IsFoundOutWhenExecuting) {
+  const auto run = [](Machine& machine, const Program& program) {
+    return run_executed(machine, program, Machine::Form::kDeclared);
   };
   EXPECT_GT(wrong_results(kAllHazards & ~static_cast<HazardMask>(GetParam()), run), 0);
 }

@@ -52,7 +52,8 @@ struct TestDispatch : rt::Dispatch {
   std::vector<rt::Binding> bindings;
   std::vector<rt::ThreadgroupMemory> threadgroup_memory;
 };
-using TestCommand = std::variant<TestDispatch, rt::Copy, rt::Fill, rt::Barrier, rt::Timestamp>;
+using TestCommand =
+    std::variant<TestDispatch, rt::Copy, rt::Fill, rt::Barrier, rt::Timestamp, rt::Execute>;
 
 template <class Command>
 void append(rt::CommandList& list, const Command& command) {

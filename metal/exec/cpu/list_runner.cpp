@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "metal/exec/cpu/cpu_dispatch.h"
 #include "metal/exec/cpu/cpu_memory.h"
 #include "metal/exec/cpu/permutation.h"
+#include "metal/exec/cpu/resolved_list.h"
 #include "mlxn/base/checked.h"
 #include "mlxn/base/clock.h"
 #include "mlxn/base/strings.h"
@@ -93,9 +93,17 @@ std::string describe(const rt::Command& command) {
                         [](const rt::Fill&) { return std::string("fill"); },
                         [](const rt::Barrier&) { return std::string("barrier"); },
                         [](const rt::Timestamp&) { return std::string("timestamp"); },
+                        [](const rt::Execute&) { return std::string("execution"); },
                     },
                     command);
 }
+
+// Where a command comes from, for errors.
+struct Origin {
+  size_t command = 0;  // index in the list
+  const rt::Command* what = nullptr;
+  std::optional<uint64_t> place;  // in the prepared list that the command executes
+};
 
 // The commands between two barriers. All their threadgroups and transfer pieces form one sequence
 // of units; workers claim runs of it by one atomic counter. With a seed, they claim places of a
@@ -111,14 +119,19 @@ class Segment : public Job {
     entries_.reserve(std::min(commands, kMaxEntries));
   }
 
-  Status add(size_t command, const rt::Dispatch& dispatch, const rt::CommandList& list) {
-    Entry& entry = entries_.emplace_back(command, PreparedDispatch());
+  Status add(const Origin& origin, const rt::Dispatch& dispatch, const rt::CommandList& list) {
+    Entry& entry = entries_.emplace_back(origin, PreparedDispatch());
     auto& prepared = std::get<PreparedDispatch>(entry.work);
     Status status = prepared.prepare(dispatch, list);
     return finish(std::move(status), prepared.threadgroups());
   }
-  Status add(size_t command, const Transfer& transfer) {
-    entries_.emplace_back(command, transfer);
+  // One that is there already, until the segment has run.
+  Status add(const Origin& origin, const PreparedDispatch& dispatch) {
+    entries_.emplace_back(origin, &dispatch);
+    return finish({}, dispatch.threadgroups());
+  }
+  Status add(const Origin& origin, const Transfer& transfer) {
+    entries_.emplace_back(origin, transfer);
     return finish({}, transfer.pieces());
   }
 
@@ -126,7 +139,7 @@ class Segment : public Job {
   bool full() const { return seed_ == 0 && entries_.size() >= kMaxEntries; }
 
   // Runs what was added and starts anew. The error names no command; `failed` does.
-  Status run(WorkerPool::Lease& lease, size_t& failed) {
+  Status run(WorkerPool::Lease& lease, Origin& failed) {
     next_.store(0, std::memory_order_relaxed);
     first_failed_.store(entries_.size(), std::memory_order_relaxed);
     if (seed_ != 0) order_ = Permutation(units_, mix(seed_, runs_++));
@@ -142,7 +155,7 @@ class Segment : public Job {
     const size_t index = first_failed_.load(std::memory_order_relaxed);
     Status out;
     if (index < entries_.size()) {
-      failed = entries_[index].command;
+      failed = entries_[index].origin;
       out = std::move(*error_);
     }
     entries_.clear();
@@ -171,11 +184,16 @@ class Segment : public Job {
  private:
   struct Entry {
     template <class Work>
-    Entry(size_t index, Work&& what) : command(index), work(std::forward<Work>(what)) {}
-    size_t command;
+    Entry(const Origin& from, Work&& what) : origin(from), work(std::forward<Work>(what)) {}
+    // Null: a transfer.
+    const PreparedDispatch* dispatch() const {
+      if (auto* resolved = std::get_if<const PreparedDispatch*>(&work)) return *resolved;
+      return std::get_if<PreparedDispatch>(&work);
+    }
+    Origin origin;
     uint64_t begin = 0, end = 0;  // units
     uint64_t sample = 0;          // the unit whose piece is timed; end: none
-    std::variant<PreparedDispatch, Transfer> work;
+    std::variant<PreparedDispatch, const PreparedDispatch*, Transfer> work;
   };
 
   // Numbers the units of the new entry, or takes it back when there is nothing to run.
@@ -198,11 +216,12 @@ class Segment : public Job {
   // Any unit of a dispatch, since the first one may have less to do than the others. Those whose
   // time is known are timed now and then.
   uint64_t choose_sample(const Entry& entry) const {
-    auto* dispatch = std::get_if<PreparedDispatch>(&entry.work);
+    const PreparedDispatch* dispatch = entry.dispatch();
     if (!dispatch || dispatch->threadgroups() == 0) return entry.end;
+    const uint64_t number = entry.origin.command + entry.origin.place.value_or(0);
     const bool known = dispatch->code().ns_per_threadgroup.load(std::memory_order_relaxed) != 0;
-    if (known && (entry.command + phase_) % kMeasureEach != 0) return entry.end;
-    return entry.begin + mix(phase_, entry.command) % (entry.end - entry.begin);
+    if (known && (number + phase_) % kMeasureEach != 0) return entry.end;
+    return entry.begin + mix(phase_, number) % (entry.end - entry.begin);
   }
 
   static void note_time(const CpuCode& code, uint64_t each) {
@@ -228,7 +247,7 @@ class Segment : public Job {
     uint64_t total = 0;
     for (const Entry& entry : entries_) {
       uint64_t each = kTransferNs;
-      if (auto* dispatch = std::get_if<PreparedDispatch>(&entry.work)) {
+      if (const PreparedDispatch* dispatch = entry.dispatch()) {
         each = dispatch->code().ns_per_threadgroup.load(std::memory_order_relaxed);
       }
       const uint64_t units = entry.end - entry.begin;
@@ -255,7 +274,7 @@ class Segment : public Job {
       if (!run_guarded(move, {}, fault)) fail(index, to_error(fault));
       return;
     }
-    const auto& dispatch = std::get<PreparedDispatch>(entry.work);
+    const PreparedDispatch& dispatch = *entry.dispatch();
     const bool measure = begin <= entry.sample && entry.sample < end;
     const uint64_t start = measure ? now_ns() : 0;
     Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch, stop_);
@@ -297,33 +316,57 @@ class ListRunner {
     for (size_t i = 0; i < list_.commands.size(); ++i) {
       const rt::Command& command = list_.commands[i];
       if (segment_.full() || waits_for_all(command)) MLXN_TRY(flush());
-      Status status = std::visit([&](const auto& c) { return take(i, c); }, command);
-      if (status) continue;
-      MLXN_TRY(flush());  // an earlier command's failure counts first
-      return named(std::move(status).error(), i);
+      MLXN_TRY(std::visit([&](const auto& c) { return take({i, &command, {}}, c); }, command));
     }
     return flush();
   }
 
  private:
-  Status take(size_t index, const rt::Dispatch& dispatch) {
-    return segment_.add(index, dispatch, list_);
+  Status take(const Origin& origin, const rt::Dispatch& dispatch) {
+    return accept(segment_.add(origin, dispatch, list_), origin);
   }
-  Status take(size_t index, const rt::Copy& copy) { return take_transfer(index, copy); }
-  Status take(size_t index, const rt::Fill& fill) { return take_transfer(index, fill); }
-  Status take(size_t, const rt::Barrier&) { return {}; }
-  Status take(size_t, const rt::Timestamp& stamp) {
-    MLXN_ASSIGN(std::byte * place,
-                checked_range(stamp.destination, stamp.offset, sizeof(uint64_t), "timestamp"));
+  Status take(const Origin& origin, const rt::Copy& copy) { return take_transfer(origin, copy); }
+  Status take(const Origin& origin, const rt::Fill& fill) { return take_transfer(origin, fill); }
+  Status take(const Origin&, const rt::Barrier&) { return {}; }
+  Status take(const Origin& origin, const rt::Timestamp& stamp) {
+    auto place = checked_range(stamp.destination, stamp.offset, sizeof(uint64_t), "timestamp");
+    if (!place) return accept(place.error(), origin);
     const uint64_t now = now_ns();
-    std::memcpy(place, &now, sizeof(now));
+    std::memcpy(*place, &now, sizeof(now));
     return {};
+  }
+  Status take(const Origin& origin, const rt::Execute& execute) {
+    const std::byte* indirect = execute.indirect ? bytes_of(*execute.indirect) : nullptr;
+    const auto range = rt::range_of(execute, indirect);
+    if (!range) return accept(range.error(), origin);
+    const auto prepared = kept_.emplace_back(execute.source->current());
+    const ResolvedList& resolved = ResolvedList::of(*prepared);
+    Status taken;
+    Status all = prepared->for_each(*range, [&](uint64_t place, size_t index) {
+      const Origin inner{origin.command, &prepared->list.commands[index], place};
+      taken = take_resolved(inner, resolved.at(index));
+      return taken;
+    });
+    return taken ? accept(std::move(all), origin) : taken;
+  }
+  Status take_resolved(const Origin& origin, const Result<const PreparedDispatch*>& dispatch) {
+    if (!dispatch) return accept(dispatch.error(), origin);
+    if (segment_.full() || !*dispatch) MLXN_TRY(flush());
+    return *dispatch ? accept(segment_.add(origin, **dispatch), origin) : Status();
   }
 
   template <class Command>
-  Status take_transfer(size_t index, const Command& command) {
-    MLXN_ASSIGN(Transfer transfer, prepare(command));
-    return segment_.add(index, transfer);
+  Status take_transfer(const Origin& origin, const Command& command) {
+    auto transfer = prepare(command);
+    if (!transfer) return accept(transfer.error(), origin);
+    return accept(segment_.add(origin, *transfer), origin);
+  }
+
+  // Names a command that cannot run. The failure of an earlier one counts first.
+  Status accept(Status status, const Origin& origin) {
+    if (status) return status;
+    MLXN_TRY(flush());
+    return named(std::move(status).error(), origin);
   }
 
   static bool waits_for_all(const rt::Command& command) {
@@ -333,18 +376,21 @@ class ListRunner {
 
   // Runs the pending segment.
   Status flush() {
-    size_t failed = 0;
+    Origin failed;
     Status status = segment_.run(lease_, failed);
     if (status) return {};
     return named(std::move(status).error(), failed);
   }
 
-  Error named(Error error, size_t index) const {
-    error.add_context(str("command ", index, ", ", describe(list_.commands[index])));
+  static Error named(Error error, const Origin& origin) {
+    const std::string place =
+        origin.place ? str("place ", *origin.place, " of what it executes, ") : std::string();
+    error.add_context(str("command ", origin.command, ", ", place, describe(*origin.what)));
     return error;
   }
 
   const rt::CommandList& list_;
+  std::vector<std::shared_ptr<const rt::PreparedList>> kept_;  // until their commands have run
   WorkerPool::Lease lease_;
   Segment segment_;
 };

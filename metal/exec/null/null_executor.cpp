@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "metal/exec/host/host_stream.h"
+#include "metal/rt/executor/prepared_list.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::null {
@@ -111,8 +112,9 @@ class NullExecutor : public host::HostExecutor {
 
   Status run(const CommandList& list, RunTimes& times) override {
     times.start_ns = timestamp_ns();
-    record(list);
+    Status status = record(list);
     for (const Command& command : list.commands) {
+      if (!status) break;
       if (auto* copy = std::get_if<Copy>(&command)) {
         std::memmove(copy->destination->host + copy->destination_offset,
                      copy->source->host + copy->source_offset, copy->size);
@@ -124,7 +126,7 @@ class NullExecutor : public host::HostExecutor {
       }
     }
     times.end_ns = timestamp_ns();
-    return {};
+    return status;
   }
 
   uint64_t timestamp_ns() const override {
@@ -143,13 +145,30 @@ class NullExecutor : public host::HostExecutor {
   }
 
  private:
-  void record(const CommandList& list) {
+  Status record(const CommandList& list) {
     std::lock_guard lock(mutex_);
     record_.push_back(str("list ", list.label));
+    Status status;
     for (const Command& command : list.commands) {
-      record_.push_back(std::visit([&](const auto& one) { return describe(list, one); }, command));
+      if (status) status = std::visit([&](const auto& one) { return note(list, one); }, command);
     }
     while (record_.size() > kMaxRecord) record_.pop_front();
+    return status;
+  }
+  template <class One>
+  Status note(const CommandList& list, const One& command) {
+    record_.push_back(describe(list, command));
+    return {};
+  }
+  // The commands of a prepared list come in the place of what executes them.
+  Status note(const CommandList&, const Execute& execute) {
+    const auto prepared = execute.source->current();
+    MLXN_ASSIGN(const auto range,
+                range_of(execute, execute.indirect ? execute.indirect->host : nullptr));
+    return prepared->for_each(range, [&](uint64_t, size_t index) {
+      const CommandList& list = prepared->list;
+      return std::visit([&](const auto& one) { return note(list, one); }, list.commands[index]);
+    });
   }
 
   std::mutex mutex_;

@@ -13,6 +13,7 @@ class ComputePipelineState;
 class CounterSampleBuffer;
 class Fence;
 class Heap;
+class IndirectCommandBuffer;
 class Resource;
 
 struct DispatchThreadgroupsIndirectArguments {
@@ -37,6 +38,15 @@ class MLXN_METAL_API ComputeCommandEncoder
   void dispatchThreadgroups(MTL::Size threadgroupsPerGrid, MTL::Size threadsPerThreadgroup);
   void dispatchThreadgroups(const MTL::Buffer* indirectBuffer, NS::UInteger indirectBufferOffset,
                             MTL::Size threadsPerThreadgroup);
+
+  // Commands of an indirect command buffer, as they are when the command buffer runs; the second
+  // form takes an IndirectCommandBufferExecutionRange from a buffer. For the encoder it is one
+  // dispatch; inherited state is what is set now.
+  void executeCommandsInBuffer(const MTL::IndirectCommandBuffer* indirectCommandBuffer,
+                               NS::Range executionRange);
+  void executeCommandsInBuffer(const MTL::IndirectCommandBuffer* indirectCommandbuffer,
+                               const MTL::Buffer* indirectRangeBuffer,
+                               NS::UInteger indirectBufferOffset);
 
   // Dispatches of a serial encoder run one after the other; those of a concurrent one are ordered
   // by these calls only.

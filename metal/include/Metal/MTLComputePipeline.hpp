@@ -35,7 +35,7 @@ class MLXN_METAL_API ComputePipelineDescriptor : public NS::Copying<ComputePipel
   void setMaxTotalThreadsPerThreadgroup(NS::UInteger maxTotalThreadsPerThreadgroup);
   Size requiredThreadsPerThreadgroup() const;
   void setRequiredThreadsPerThreadgroup(MTL::Size requiredThreadsPerThreadgroup);
-  bool supportIndirectCommandBuffers() const;  // true makes pipeline creation fail: not available
+  bool supportIndirectCommandBuffers() const;
   void setSupportIndirectCommandBuffers(bool supportIndirectCommandBuffers);
   ShaderValidation shaderValidation() const;
   void setShaderValidation(MTL::ShaderValidation shaderValidation);

@@ -29,6 +29,8 @@ class Fence;
 class Function;
 class Heap;
 class HeapDescriptor;
+class IndirectCommandBuffer;
+class IndirectCommandBufferDescriptor;
 class Library;
 class ResidencySet;
 class ResidencySetDescriptor;
@@ -194,6 +196,9 @@ class MLXN_METAL_API Device : public NS::Referencing<Device> {
   Buffer* newBuffer(const void* pointer, NS::UInteger length, MTL::ResourceOptions options,
                     const NS::detail::HandlerFunction<void(void*, NS::UInteger)>& deallocator);
   Heap* newHeap(const MTL::HeapDescriptor* descriptor);
+  IndirectCommandBuffer* newIndirectCommandBuffer(
+      const MTL::IndirectCommandBufferDescriptor* descriptor, NS::UInteger maxCount,
+      MTL::ResourceOptions options);
   ResidencySet* newResidencySet(const MTL::ResidencySetDescriptor* desc, NS::Error** error);
 
   CommandQueue* newCommandQueue();

@@ -27,6 +27,8 @@
 #include "MTLFunctionDescriptor.hpp"
 #include "MTLGPUAddress.hpp"
 #include "MTLHeap.hpp"
+#include "MTLIndirectCommandBuffer.hpp"
+#include "MTLIndirectCommandEncoder.hpp"
 #include "MTLLibrary.hpp"
 #include "MTLLinkedFunctions.hpp"
 #include "MTLPipeline.hpp"

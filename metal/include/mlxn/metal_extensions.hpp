@@ -111,11 +111,11 @@ MLXN_METAL_API CompilerDescription describe_compiler();
 MLXN_METAL_API std::vector<std::string> take_recorded_commands(MTL::Device* device);
 
 // How often the device had to stop for the host since it was made: in a command buffer that is
-// captured or checked for released objects, or that waited for a value set by the host. Counted by
-// the `discrete` executor, an executor for tests of programs for devices with memory of their own:
-// it runs kernels on the CPU, but the host cannot see Private memory, buffers without a copy are
-// refused, and queues run beside each other and beside the host, with delays drawn by
-// `schedule_seed`. 0 on others.
+// captured or checked for released objects, blits indirect commands or waited for a value set by
+// the host. Counted by the `discrete` executor, an executor for tests of programs for devices with
+// memory of their own: it runs kernels on the CPU, but the host cannot see Private memory, buffers
+// without a copy are refused, and queues run beside each other and beside the host, with delays
+// drawn by `schedule_seed`. 0 on others.
 MLXN_METAL_API uint64_t host_round_trips(const MTL::Device* device);
 
 // What came of running a capture again.

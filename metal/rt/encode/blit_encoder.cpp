@@ -74,6 +74,48 @@ void BlitEncoderObject::resolve(SampleBufferObject* samples, NS::Range range,
                                          destination->offset + destination_offset, bytes});
 }
 
+bool BlitEncoderObject::check_commands(const char* call, IndirectBufferObject* commands,
+                                       NS::Range range) {
+  if (!can_encode(call) || !check_object(call, commands, "indirect command buffer")) return false;
+  const uint64_t size = commands->commands->size();
+  const bool inside = span_fits(range.location, range.length, size);
+  if (inside && range.length == 0 && !validates()) return false;  // nothing to do
+  if (range.length == 0 || !inside) {
+    violation(call, str("range ", range.location, " + ", range.length,
+                        ", expected at least one within the ", size, " commands"));
+    return false;
+  }
+  work().hold(commands,
+              {.role = UsePlace::kTransfer, .call = call, .kind = "indirect command buffer"});
+  return true;
+}
+
+void BlitEncoderObject::reset(IndirectBufferObject* commands, NS::Range range) {
+  if (!check_commands("resetCommandsInBuffer", commands, range)) return;
+  call_host([target = commands->commands, range]() -> Status {
+    target->reset(range.location, range.length);
+    return {};
+  });
+}
+
+void BlitEncoderObject::copy(IndirectBufferObject* source, NS::Range range,
+                             IndirectBufferObject* destination, uint64_t destination_index) {
+  constexpr const char* kCall = "copyIndirectCommandBuffer";
+  if (!check_commands(kCall, source, range) ||
+      !check_commands(kCall, destination, {destination_index, range.length})) {
+    return;
+  }
+  call_host(
+      [from = source->commands, to = destination->commands, range, destination_index]() -> Status {
+        IndirectCommands::copy(*from, range.location, range.length, *to, destination_index);
+        return {};
+      });
+}
+
+void BlitEncoderObject::optimize(IndirectBufferObject* commands, NS::Range range) {
+  check_commands("optimizeIndirectCommandBuffer", commands, range);
+}
+
 }  // namespace mlxn::rt
 
 namespace MTL {
@@ -113,6 +155,25 @@ void BlitCommandEncoder::sampleCountersInBuffer(const CounterSampleBuffer* sampl
   if (auto* self = impl(this)) {
     self->sample("sampleCountersInBuffer", impl(sampleBuffer), sampleIndex, barrier);
   }
+}
+
+void BlitCommandEncoder::resetCommandsInBuffer(const IndirectCommandBuffer* buffer,
+                                               NS::Range range) {
+  if (auto* self = impl(this)) self->reset(impl(buffer), range);
+}
+
+void BlitCommandEncoder::copyIndirectCommandBuffer(const IndirectCommandBuffer* source,
+                                                   NS::Range sourceRange,
+                                                   const IndirectCommandBuffer* destination,
+                                                   NS::UInteger destinationIndex) {
+  if (auto* self = impl(this)) {
+    self->copy(impl(source), sourceRange, impl(destination), destinationIndex);
+  }
+}
+
+void BlitCommandEncoder::optimizeIndirectCommandBuffer(
+    const IndirectCommandBuffer* indirectCommandBuffer, NS::Range range) {
+  if (auto* self = impl(this)) self->optimize(impl(indirectCommandBuffer), range);
 }
 
 void BlitCommandEncoder::updateFence(const Fence* fence) {

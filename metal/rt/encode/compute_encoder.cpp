@@ -11,14 +11,29 @@ namespace {
 
 constexpr uint64_t kMaxValidBytes = 4096;                 // of setBytes
 constexpr uint64_t kMaxInlineBytes = uint64_t{16} << 20;  // without validation
-constexpr uint64_t kThreadgroupGranule = 16;
 constexpr uint64_t kInlineAlignment = 16;
-
-uint64_t aligned(uint64_t size, uint64_t alignment) {
-  return (size + alignment - 1) / alignment * alignment;
-}
+constexpr const char* kExecute = "executeCommandsInBuffer";
 
 }  // namespace
+
+void ComputeEncoderObject::wrong_index(std::string_view call, uint64_t index) {
+  misuse(call, str("index ", index, ", expected 0 to ", MSL_MAX_BUFFERS - 1));
+}
+
+void ComputeEncoderObject::wrong_offset(std::string_view call, uint64_t offset, uint64_t index,
+                                        uint64_t length) {
+  violation(call, str("offset ", offset, " at index ", index,
+                      ", expected at most the buffer's length ", length));
+}
+
+void ComputeEncoderObject::wrong_dispatch(std::string_view call, const Error& error) {
+  violation(call, str("kernel '", pipeline_->kernel().name, "': ", error.message()));
+}
+
+bool ComputeEncoderObject::accept(std::string_view call, const Status& status) {
+  if (!status) violation(call, status.error().message());
+  return status.has_value();
+}
 
 void ComputeEncoderObject::change_pipeline(PipelineObject* pipeline) {
   pipeline_ = Ref(pipeline);
@@ -31,7 +46,7 @@ void ComputeEncoderObject::set_offset(uint64_t offset, uint64_t index) {
   constexpr const char* kCall = "setBufferOffset";
   if (!can_encode(kCall)) return;
   if (index >= MSL_MAX_BUFFERS) return wrong_index(kCall, index);
-  Slot& slot = slots_[index];
+  BufferSlot& slot = slots_[index];
   if (!slot.memory) return misuse(kCall, str("no buffer is bound at index ", index));
   if (offset > slot.length) return wrong_offset(kCall, offset, index, slot.length);
   slot.offset = offset;
@@ -46,12 +61,11 @@ void ComputeEncoderObject::set_bytes(const void* bytes, uint64_t length, uint64_
   if (length > most || (length == 0 && validates())) {
     return violation(kCall, str("length ", length, ", expected 1 to ", most));
   }
-  slots_[index] = Slot();
+  slots_[index] = BufferSlot();
   if (bytes && length != 0) slots_[index] = store_bytes(bytes, length, length);
 }
 
-ComputeEncoderObject::Slot ComputeEncoderObject::store_bytes(const void* bytes, uint64_t length,
-                                                             uint64_t size) {
+BufferSlot ComputeEncoderObject::store_bytes(const void* bytes, uint64_t length, uint64_t size) {
   auto& store = work().list.inline_bytes;
   const size_t at = aligned(store.size(), kInlineAlignment);
   store.resize(at + size);
@@ -88,7 +102,7 @@ void ComputeEncoderObject::memory_barrier(std::string_view call) {
 
 bool ComputeEncoderObject::accepts(std::string_view call, const Size3& group) {
   if (accepted_group_ == group) return true;
-  if (auto status = check_group(group); !status) {
+  if (auto status = check_group(*pipeline_, group, validates()); !status) {
     wrong_dispatch(call, status.error());
     return false;
   }
@@ -97,16 +111,16 @@ bool ComputeEncoderObject::accepts(std::string_view call, const Size3& group) {
 }
 
 void ComputeEncoderObject::bind(uint32_t index) {
-  const Slot& slot = slots_[index];
+  const BufferSlot& slot = slots_[index];
   if (!slot.bound()) return;
-  work().list.bindings.push_back({index, slot.memory, slot.start(), slot.available()});
+  work().list.bindings.push_back(slot.binding(index));
   if (slot.memory && !work().retained()) work().mark_used(slot.watch, pipeline_->code.get());
 }
 
 // The bytes of a reference argument are there for the kernel to read, used or not: an executor's
 // code may read them early. What the program left out is zeros.
 void ComputeEncoderObject::bind_argument(const BufferRequirement& requirement) {
-  Slot& slot = slots_[requirement.index];
+  BufferSlot& slot = slots_[requirement.index];
   if (!slot.memory && slot.length < requirement.least_bytes) {
     const std::vector<std::byte> given(work().list.inline_bytes.begin() + slot.base,
                                        work().list.inline_bytes.begin() + slot.base + slot.length);
@@ -121,9 +135,9 @@ bool ComputeEncoderObject::bind_buffers(std::string_view call) {
   auto& bindings = work().list.bindings;
   const size_t first = bindings.size();
   for (const BufferRequirement& requirement : pipeline_->buffers) {
-    const Slot& slot = slots_[requirement.index];
-    const Problem problem = check_slot(slot, requirement);
-    if (problem != Problem::kNone) {
+    const BufferSlot& slot = slots_[requirement.index];
+    const SlotProblem problem = check_slot(slot, requirement, validates());
+    if (problem != SlotProblem::kNone) {
       bindings.resize(first);
       wrong_dispatch(call, explain(problem, slot, *requirement.argument));
       return false;
@@ -134,7 +148,9 @@ bool ComputeEncoderObject::bind_buffers(std::string_view call) {
     for (uint32_t index = 0; index < MSL_MAX_BUFFERS; ++index) bind(index);
   }
   if (threadgroup_memory_accepted_) return true;
-  if (auto status = check_threadgroup_memory(); !status) {
+  const uint64_t most = buffer->device().info().max_threadgroup_memory;
+  if (auto status = check_threadgroup_memory(*pipeline_, threadgroup_bytes_, most, validates());
+      !status) {
     bindings.resize(first);
     wrong_dispatch(call, status.error());
     return false;
@@ -202,13 +218,13 @@ bool ComputeEncoderObject::ready_to_dispatch(std::string_view call) {
 void ComputeEncoderObject::dispatch_threads(const Size3& grid, const Size3& group) {
   constexpr const char* kCall = "dispatchThreads";
   if (!ready_to_dispatch(kCall) || is_no_work(grid, group)) return;
-  if (check_grid(kCall, grid)) encode(kCall, grid, group, nullptr, 0);
+  if (accept(kCall, check_grid(grid))) encode(kCall, grid, group, nullptr, 0);
 }
 
 void ComputeEncoderObject::dispatch_threadgroups(const Size3& count, const Size3& group) {
   constexpr const char* kCall = "dispatchThreadgroups";
   if (!ready_to_dispatch(kCall) || is_no_work(count, group)) return;
-  if (!accepts(kCall, group) || !check_counts(kCall, count, group)) return;
+  if (!accepts(kCall, group) || !accept(kCall, check_counts(count, group))) return;
   encode(kCall, {count.x * group.x, count.y * group.y, count.z * group.z}, group, nullptr, 0);
 }
 
@@ -225,6 +241,65 @@ void ComputeEncoderObject::dispatch_indirect(BufferObject* target, uint64_t offs
                    " bytes within the length ", target->length));
   }
   encode(kCall, group, group, target, offset);
+}
+
+void ComputeEncoderObject::execute(IndirectBufferObject* commands, NS::Range range) {
+  if (!check_indirect(commands)) return;
+  const uint64_t size = commands->commands->size();
+  if (range.length == 0 || !span_fits(range.location, range.length, size)) {
+    misuse(kExecute, str("range ", range.location, " + ", range.length,
+                         ", expected at least one within the ", size, " commands"));
+  }
+  encode(commands, {.first = range.location, .count = range.length});
+}
+
+void ComputeEncoderObject::execute(IndirectBufferObject* commands, BufferObject* range,
+                                   uint64_t offset) {
+  if (!check_indirect(commands) || !check_object(kExecute, range, "range buffer")) return;
+  constexpr uint64_t kBytes = sizeof(MTL::IndirectCommandBufferExecutionRange);
+  const bool wrong_offset = validates() && offset % sizeof(uint32_t) != 0;
+  if (wrong_offset || !span_fits(offset, kBytes, range->length)) {
+    return violation(kExecute,
+                     str("range buffer offset ", offset, ", expected a multiple of 4 with ", kBytes,
+                         " bytes within the length ", range->length));
+  }
+  work().hold(range, {.role = UsePlace::kDeclared, .call = kExecute});
+  encode(commands, {.indirect = range->memory.get(), .indirect_offset = range->offset + offset});
+}
+
+bool ComputeEncoderObject::check_indirect(const IndirectBufferObject* commands) {
+  if (!can_encode(kExecute)) return false;
+  if (!check_object(kExecute, commands, "indirect command buffer")) return false;
+  if (!commands->commands->options.inherits_pipeline) return true;
+  if (!ready_to_dispatch(kExecute)) return false;
+  if (!pipeline_->for_indirect) {
+    misuse(kExecute, "the inherited pipeline was made without supportIndirectCommandBuffers");
+  }
+  return true;
+}
+
+void ComputeEncoderObject::encode(IndirectBufferObject* commands, Execute execute) {
+  Work& work = this->work();
+  work.hold(commands,
+            {.role = UsePlace::kDeclared, .call = kExecute, .kind = "indirect command buffer"});
+  execute.source = commands->commands.get();
+  if (commands->commands->inherits()) {
+    const auto inheriting = make<InheritingCommands>(
+        commands->commands,
+        InheritedState{pipeline_, slots_, work.list.inline_bytes, threadgroup_bytes_});
+    work.keep(inheriting.get());
+    execute.source = inheriting.get();
+  }
+  // What is wrong with a command comes out when it runs: it may change until then. This makes what
+  // there is ready on the thread that encodes.
+  const auto prepared = execute.source->current();
+  for (const auto& life : prepared->lives) {
+    if (life->alive) continue;
+    misuse(kExecute, str(life->named("buffer"), " bound by a command was released"));
+    break;
+  }
+  if (dispatchType == MTL::DispatchTypeSerial) work.barrier();
+  work.list.commands.emplace_back(execute);
 }
 
 }  // namespace mlxn::rt

@@ -3,8 +3,9 @@
 #include <array>
 #include <optional>
 
+#include "metal/rt/encode/dispatch_checks.h"
 #include "metal/rt/encode/encoder.h"
-#include "metal/rt/library/pipeline.h"
+#include "metal/rt/encode/indirect_buffer.h"
 
 MLXN_RT_OBJECT(MTL::ComputeCommandEncoder, ComputeEncoderObject)
 
@@ -29,7 +30,7 @@ class ComputeEncoderObject : public EncoderObject {
     if (!can_encode(call)) return;
     if (index >= MSL_MAX_BUFFERS) return wrong_index(call, index);
     if (!target) {
-      slots_[index] = Slot();  // null unbinds
+      slots_[index] = BufferSlot();  // null unbinds
       return;
     }
     if (!check_object(call, target, "buffer")) return;
@@ -47,47 +48,29 @@ class ComputeEncoderObject : public EncoderObject {
   void dispatch_threadgroups(const Size3& count, const Size3& group);
   void dispatch_indirect(BufferObject* target, uint64_t offset, const Size3& group);
 
+  void execute(IndirectBufferObject* commands, NS::Range range);
+  void execute(IndirectBufferObject* commands, BufferObject* range, uint64_t offset);
+
   const MTL::DispatchType dispatchType;
 
  private:
   void on_end() override { pipeline_ = nullptr; }
 
-  // What is bound at an index: a buffer, or bytes in the list's inline storage. All that a dispatch
-  // needs to know is copied, since a buffer that is not retained may go.
-  struct Slot {
-    Memory* memory = nullptr;  // null: inline bytes
-    uint64_t base = 0;         // of the buffer in its memory, or of the bytes in the list
-    uint64_t offset = 0;       // in the buffer
-    uint64_t length = 0;       // of the whole; 0 when nothing is bound
-    size_t watch = 0;          // from Work::hold
-
-    bool bound() const { return memory || length != 0; }
-    uint64_t start() const { return base + offset; }
-    uint64_t available() const { return length - offset; }
-    // Also behind the buffer, in memory that is there.
-    uint64_t reachable() const { return memory->size + memory->padding - start(); }
-  };
-
-  enum class Problem { kNone, kUnbound, kMisaligned, kTooShort };
-
   void wrong_index(std::string_view call, uint64_t index);
   void wrong_offset(std::string_view call, uint64_t offset, uint64_t index, uint64_t length);
   void wrong_dispatch(std::string_view call, const Error& error);
+  // Whether a check succeeded; reports it if not.
+  bool accept(std::string_view call, const Status& status);
   void change_pipeline(PipelineObject* pipeline);
   bool ready_to_dispatch(std::string_view call);  // a pipeline is set and commands are taken
-  Status check_group(const Size3& group) const;
-  bool is_no_work(const Size3& grid, const Size3& group) const;
-  // Report what is wrong.
-  bool check_grid(std::string_view call, const Size3& grid);
-  bool check_counts(std::string_view call, const Size3& count, const Size3& group);
-  Problem check_slot(const Slot& slot, const BufferRequirement& requirement) const;
-  static Error explain(Problem problem, const Slot& slot, const msl::ArgumentInfo& argument);
-  Status check_threadgroup_memory() const;
+  bool is_no_work(const Size3& grid, const Size3& group) const {
+    return rt::is_no_work(grid, group, validates());
+  }
   // Whether the group fits the pipeline; reports it if not. Asked again only after a change.
   bool accepts(std::string_view call, const Size3& group);
   bool bind_buffers(std::string_view call);
   // Copies `length` bytes into the list, followed by zeros up to `size`.
-  Slot store_bytes(const void* bytes, uint64_t length, uint64_t size);
+  BufferSlot store_bytes(const void* bytes, uint64_t length, uint64_t size);
   void bind(uint32_t index);
   void bind_argument(const BufferRequirement& requirement);
   void add_threadgroup_memory();
@@ -95,6 +78,9 @@ class ComputeEncoderObject : public EncoderObject {
   bool prepare_code(std::string_view call, const Size3& grid, const Size3& group);
   void encode(std::string_view call, const Size3& grid, const Size3& group, BufferObject* indirect,
               uint64_t indirect_offset);
+  // Whether the buffer can be executed now; reports it if not.
+  bool check_indirect(const IndirectBufferObject* commands);
+  void encode(IndirectBufferObject* commands, Execute execute);
 
   const bool compiles_;
   Ref<PipelineObject> pipeline_;
@@ -102,7 +88,7 @@ class ComputeEncoderObject : public EncoderObject {
   std::optional<Size3> accepted_group_;
   bool threadgroup_memory_accepted_ = false;
   uint32_t threadgroup_indices_ = 0;  // bit n: threadgroup_bytes_[n] is not 0
-  std::array<Slot, MSL_MAX_BUFFERS> slots_;
+  std::array<BufferSlot, MSL_MAX_BUFFERS> slots_;
   std::array<uint64_t, MSL_MAX_THREADGROUP_BUFFERS> threadgroup_bytes_ = {};
 };
 

@@ -71,6 +71,19 @@ void ComputeCommandEncoder::dispatchThreadgroups(const Buffer* indirectBuffer,
   }
 }
 
+void ComputeCommandEncoder::executeCommandsInBuffer(
+    const IndirectCommandBuffer* indirectCommandBuffer, NS::Range executionRange) {
+  if (auto* self = impl(this)) self->execute(impl(indirectCommandBuffer), executionRange);
+}
+
+void ComputeCommandEncoder::executeCommandsInBuffer(
+    const IndirectCommandBuffer* indirectCommandbuffer, const Buffer* indirectRangeBuffer,
+    NS::UInteger indirectBufferOffset) {
+  if (auto* self = impl(this)) {
+    self->execute(impl(indirectCommandbuffer), impl(indirectRangeBuffer), indirectBufferOffset);
+  }
+}
+
 void ComputeCommandEncoder::memoryBarrier(BarrierScope scope) {
   auto* self = impl(this);
   if (!self) return;

@@ -10,7 +10,7 @@ EncoderObject::EncoderObject(CommandBufferObject* owner, const char* class_name,
     : buffer(owner),
       device_(&owner->device()),
       class_name_(class_name),
-      work_(owner->begin(this)),
+      work_(&owner->begin(this)),
       attachments_(std::move(attachments)) {
   for (const PassAttachment& attachment : attachments_) {
     stamp("startOfEncoderSampleIndex", attachment, attachment.startOfEncoderSampleIndex);
@@ -61,6 +61,10 @@ void EncoderObject::end() {
   buffer->end(this);
 }
 
+void EncoderObject::call_host(std::function<Status()> function) {
+  work_ = &buffer->call_host(std::move(function));
+}
+
 Ref<EncoderInfoObject> EncoderObject::info() const {
   auto info = make<EncoderInfoObject>();
   info->label = label;
@@ -79,8 +83,8 @@ void EncoderObject::stamp(std::string_view call, const PassAttachment& attachmen
     return violation(call,
                      str("sample index ", index, ", expected less than ", samples->sampleCount));
   }
-  work_.keep(attachment.sampleBuffer.get());
-  work_.list.commands.emplace_back(Timestamp{samples->memory.get(), index * sizeof(uint64_t)});
+  work_->keep(attachment.sampleBuffer.get());
+  work_->list.commands.emplace_back(Timestamp{samples->memory.get(), index * sizeof(uint64_t)});
 }
 
 void EncoderObject::sample(std::string_view call, const SampleBufferObject* samples,
@@ -89,7 +93,7 @@ void EncoderObject::sample(std::string_view call, const SampleBufferObject* samp
   if (!buffer->device().info().dispatch_sampling) {
     return violation(call, "this device samples counters at stage boundaries only");
   }
-  if (barrier) work_.barrier();
+  if (barrier) work_->barrier();
   PassAttachment attachment;
   attachment.sampleBuffer = Ref(const_cast<SampleBufferObject*>(samples));
   stamp(call, attachment, index);

@@ -51,7 +51,9 @@ class EncoderObject : public Object {
   // Lets go of what was bound.
   virtual void on_end() {}
   // Only after can_encode: from commit on it belongs to the queue.
-  Work& work() { return work_; }
+  Work& work() { return *work_; }
+  // A function of the host that runs behind all commands so far and in front of those to come.
+  void call_host(std::function<Status()> function);
 
  private:
   void stamp(std::string_view call, const PassAttachment& attachment, NS::UInteger index);
@@ -62,7 +64,7 @@ class EncoderObject : public Object {
 
   const DeviceObject* const device_;
   const char* const class_name_;
-  Work& work_;
+  Work* work_;
   bool ended_ = false;
   bool failed_ = false;
   std::vector<PassAttachment> attachments_;

@@ -107,7 +107,20 @@ struct Timestamp {
   uint64_t offset = 0;
 };
 
-using Command = std::variant<Dispatch, Copy, Fill, Barrier, Timestamp>;
+class ListSource;
+
+// Runs places of a prepared list (prepared_list.h) as the commands between two barriers would run
+// in its place; barriers within the list count for the commands around it too. The version is taken
+// as the command starts or earlier, at submission.
+struct Execute {
+  ListSource* source = nullptr;
+  uint64_t first = 0, count = 0;  // places beyond the end are left out
+  // When set, two uint32 are read there as the command starts: first and count.
+  Memory* indirect = nullptr;
+  uint64_t indirect_offset = 0;
+};
+
+using Command = std::variant<Dispatch, Copy, Fill, Barrier, Timestamp, Execute>;
 
 // What one command buffer asks for. Commands between two barriers are independent and may overlap.
 // Flat, so that encoding a dispatch appends to a few vectors and allocates nothing when they are

@@ -18,9 +18,6 @@ Status check_descriptor(const DeviceObject& device, const PipelineDescriptorObje
   if (descriptor.computeFunction->library->device.get() != &device) {
     return Error(ErrorCode::kInvalidArgument, "the function belongs to another device");
   }
-  if (descriptor.supportIndirectCommandBuffers) {
-    return Error(ErrorCode::kUnsupported, "indirect command buffers are not available");
-  }
   const size_t linked = descriptor.linkedFunctions ? descriptor.linkedFunctions->count() : 0;
   if (linked != 0) {
     return Error(
@@ -107,6 +104,7 @@ Result<Ref<PipelineObject>> create_pipeline(DeviceObject* device,
   }
   pipeline->maxTotalThreadsPerThreadgroup = most;
   pipeline->required = required;
+  pipeline->for_indirect = descriptor.supportIndirectCommandBuffers;
   pipeline->whole_simdgroups = descriptor.threadGroupSizeIsMultipleOfThreadExecutionWidth;
   MLXN_ASSIGN(pipeline->buffers, requirements(kernel));
   pipeline->threadgroup_arguments = used_threadgroup_arguments(kernel);
@@ -189,7 +187,8 @@ NS::UInteger ComputePipelineState::threadExecutionWidth() const {
   return impl(this) ? MSL_SIMD_WIDTH : 0;
 }
 bool ComputePipelineState::supportIndirectCommandBuffers() const {
-  return false;
+  auto* self = impl(this);
+  return self && self->for_indirect;
 }
 ShaderValidation ComputePipelineState::shaderValidation() const {
   return ShaderValidationDefault;

@@ -94,6 +94,7 @@ class PipelineObject : public AllocationObject {
   NS::UInteger maxTotalThreadsPerThreadgroup = 0;
   Size3 required = {0, 0, 0};
   bool whole_simdgroups = false;           // the threadgroup size must be a multiple of 32
+  bool for_indirect = false;               // made for indirect command buffers
   std::vector<BufferRequirement> buffers;  // in the order of the arguments
   uint32_t threadgroup_arguments = 0;      // indices of those that are used, as bits
 };

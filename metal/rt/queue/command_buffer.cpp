@@ -100,6 +100,11 @@ Work& CommandBufferObject::begin(EncoderObject* encoder) {
   return current;
 }
 
+Work& CommandBufferObject::call_host(std::function<Status()> function) {
+  steps.emplace_back(HostStep{std::move(function)});
+  return work();
+}
+
 void CommandBufferObject::end(EncoderObject* encoder) {
   if (open_encoder_ != encoder) return;
   open_encoder_ = nullptr;

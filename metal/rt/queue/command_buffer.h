@@ -49,6 +49,8 @@ class CommandBufferObject : public Object, private Submission {
   // For encoders. Opens one and gives it the work to append to, which is there until commit.
   Work& begin(EncoderObject* encoder);
   void end(EncoderObject* encoder);
+  // A function between the commands so far and the work for those to come, which comes back.
+  Work& call_host(std::function<Status()> function);
   DeviceObject& device() const { return *commandQueue->device; }
 
   void encode_signal(EventObject* event, uint64_t value);

@@ -79,6 +79,7 @@ void Trace::begin_list(const Work& work, bool first) {
   work.for_each_life([&](const Life& life) { lives_.emplace(life.storage.get(), &life); });
   Status recorded = write_list(work, first);
   lives_.clear();
+  prepared_.clear();
   if (!recorded) fail(std::move(recorded).error());
 }
 
@@ -107,10 +108,15 @@ Result<uint64_t> Trace::memory_number(const Memory* memory, bool writes) {
     ByteWriter fields;
     fields.text(life->second->label.text());
     MLXN_ASSIGN(const uint64_t hash, file_->write(Chunk::kMemory, fields.out, bytes_of(*memory)));
-    memories_.push_back({life->second->storage, memory, hash, lists_, false, {}});
+    memories_.push_back({.storage = life->second->storage,
+                         .memory = memory,
+                         .hash = hash,
+                         .checked_in = lists_,
+                         .unsure = {}});
   }
   Seen& seen = memories_[number];
   seen.written |= writes;
+  if (writes) seen.written_in = lists_;
   if (seen.checked_in == lists_) return number;
   seen.checked_in = lists_;
   if (hash_of(*memory) == seen.hash) return number;
@@ -159,6 +165,8 @@ Result<uint64_t> Trace::pipeline_number(const Pipeline* pipeline) {
 Status Trace::write_list(const Work& work, bool first) {
   ++lists_;
   const CommandList& list = work.list;
+  inline_bytes_ = list.inline_bytes;
+  inline_begin_ = 0;
   ByteWriter commands, fields;
   for (const Command& command : list.commands) {
     MLXN_TRY(
@@ -166,8 +174,8 @@ Status Trace::write_list(const Work& work, bool first) {
   }
   fields.text(list.label);
   fields.number(first);
-  fields.number(list.inline_bytes.size());
-  fields.raw(list.inline_bytes.data(), list.inline_bytes.size());
+  fields.number(inline_bytes_.size());
+  fields.raw(inline_bytes_.data(), inline_bytes_.size());
   fields.raw(commands.out.data(), commands.out.size());
   MLXN_TRY(file_->write(Chunk::kList, fields.out));
   return {};
@@ -194,7 +202,7 @@ Status Trace::write_command(ByteWriter& out, const CommandList& list, const Disp
     }
     out.number(binding.index);
     out.number(memory);
-    out.number(binding.offset);
+    out.number(binding.memory ? binding.offset : inline_begin_ + binding.offset);
     out.number(binding.size);
   }
   out.number(dispatch.threadgroup_memory_count);
@@ -245,6 +253,29 @@ Status Trace::write_command(ByteWriter& out, const CommandList&, const Barrier&)
 }
 
 Status Trace::write_command(ByteWriter&, const CommandList&, const Timestamp&) {
+  return {};
+}
+
+Status Trace::write_command(ByteWriter& out, const CommandList&, const Execute& execute) {
+  if (execute.indirect) {
+    MLXN_ASSIGN(const uint64_t memory, memory_number(execute.indirect, false));
+    if (memories_[memory].written_in == lists_) {
+      return Error(ErrorCode::kUnsupported,
+                   "an execution range is written by the command buffer that reads it");
+    }
+  }
+  MLXN_ASSIGN(const auto range,
+              range_of(execute, execute.indirect ? execute.indirect->host : nullptr));
+  const auto prepared = prepared_.emplace_back(execute.source->current());
+  for (const auto& life : prepared->lives) lives_.emplace(life->storage.get(), life.get());
+  const CommandList& list = prepared->list;
+  inline_begin_ = inline_bytes_.size();
+  inline_bytes_.insert(inline_bytes_.end(), list.inline_bytes.begin(), list.inline_bytes.end());
+  MLXN_TRY(prepared->for_each(range, [&](uint64_t, size_t index) {
+    return std::visit([&](const auto& one) { return write_command(out, list, one); },
+                      list.commands[index]);
+  }));
+  inline_begin_ = 0;
   return {};
 }
 

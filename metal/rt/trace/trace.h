@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "metal/rt/executor/prepared_list.h"
 #include "metal/rt/library/library.h"
 #include "metal/rt/queue/work.h"
 #include "metal/rt/trace/trace_file.h"
@@ -39,6 +40,7 @@ class Trace {
     const Memory* memory;
     uint64_t hash;              // as last seen
     uint64_t checked_in = 0;    // number of the list it was compared for
+    uint64_t written_in = 0;    // number of the last list that may write it
     bool written = false;       // a recorded command may have written it
     std::vector<Range> unsure;  // holds times, which are never the same
   };
@@ -49,6 +51,8 @@ class Trace {
   Status write_command(ByteWriter& out, const CommandList& list, const Fill& fill);
   Status write_command(ByteWriter& out, const CommandList& list, const Barrier& barrier);
   Status write_command(ByteWriter& out, const CommandList& list, const Timestamp& stamp);
+  // The commands of prepared lists are written in the place of this one.
+  Status write_command(ByteWriter& out, const CommandList& list, const Execute& execute);
   // The number of a memory in the file; stores its contents where the file does not know them.
   Result<uint64_t> memory_number(const Memory* memory, bool writes);
   Result<uint64_t> pipeline_number(const Pipeline* pipeline);
@@ -72,6 +76,11 @@ class Trace {
   std::vector<std::shared_ptr<const void>> kept_;  // origins of pipelines, and libraries
   // What the current list's objects stand for, by address, and their labels.
   std::unordered_map<const void*, const Life*> lives_;
+  // Of the current list: what it executes, the inline bytes of all, and where those of the commands
+  // that are being written begin.
+  std::vector<std::shared_ptr<const PreparedList>> prepared_;
+  std::vector<std::byte> inline_bytes_;
+  uint64_t inline_begin_ = 0;
 };
 
 // The capture that a command buffer committed to this queue now belongs to, begun; null for none.

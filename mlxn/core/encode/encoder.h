@@ -13,6 +13,7 @@
 
 namespace mlxn {
 
+class PlanFrame;
 class ReplayPlan;
 class Submission;
 
@@ -139,7 +140,10 @@ class ComputeEncoder : public EncodeForms {
   void resolve_hazard(bool free, const Ranges& add);
   Result<MTL::ComputeCommandEncoder*> pass();
   Status run(const Dispatch& dispatch, const OpTag& op);
+  // Into the open pass: by a frame, or by state changes.
   Status run(const ReplayPlan& plan);
+  void run_frame(const ReplayPlan& plan, const PlanFrame& frame);
+  void run_steps(const ReplayPlan& plan);
   Status replay_node(const CapturedNode& node, bool tracked);
   HazardMask hazards() const;
   // False when there is no pass to put one into.

@@ -10,6 +10,7 @@
 #include "mlxn/core/encode/internal/dispatch_checks.h"
 #include "mlxn/core/encode/internal/recorded_dispatch.h"
 #include "mlxn/core/encode/internal/submission.h"
+#include "mlxn/core/graph/internal/plan_frames.h"
 #include "mlxn/core/memory/internal/storage.h"
 
 namespace mlxn {
@@ -141,10 +142,25 @@ Status ReplayPlan::set_bytes(size_t dispatch, uint32_t slot, std::span<const std
     for (RecordedBinding& binding : nodes_[step.node].bindings) {
       if (binding.slot == slot) binding.bytes.assign(bytes.begin(), bytes.end());
     }
+    ++patches_;
     return {};
   }
   return Error(ErrorCode::kInvalidArgument,
                str("slot ", slot, " of dispatch ", dispatch, " holds no inline bytes"));
+}
+
+// Made of state changes the first time: most plans of one pass over a prompt run once, and what
+// Metal prepares pays only when it is used again. A serial pass orders every dispatch, which
+// commands of an indirect buffer are not.
+std::shared_ptr<const PlanFrame> ReplayPlan::lease(const Device& device) const {
+  if (device.options().serial_dispatch) return nullptr;
+  if (!replayed_.exchange(true, std::memory_order_relaxed)) return nullptr;
+  std::call_once(frames_made_, [&] {
+    std::vector<bool> barriers;
+    for (const Step& step : steps_) barriers.push_back(step.barrier != nullptr);
+    frames_ = std::make_shared<PlanFrames>(nodes_, std::move(barriers));
+  });
+  return frames_->lease(device, patches_);
 }
 
 Status ComputeEncoder::replay(const std::shared_ptr<const ReplayPlan>& plan) {
@@ -178,32 +194,57 @@ Status ComputeEncoder::replay(const std::shared_ptr<const ReplayPlan>& plan) {
 }
 
 Status ComputeEncoder::run(const ReplayPlan& plan) {
-  MLXN_ASSIGN(MTL::ComputeCommandEncoder * pass, this->pass());
-  for (const ReplayPlan::Step& step : plan.steps_) {
-    if (step.barrier) emit_barrier(step.barrier);
-    if (step.pipeline) pass->setComputePipelineState(step.pipeline);
-    for (uint32_t i = 0; i < step.set_count; ++i) {
-      const ReplayPlan::Set& set = plan.sets_[step.first_set + i];
-      if (set.buffer) {
-        pass->setBuffer(set.buffer, set.offset, set.slot);
-      } else {
-        pass->setBytes(plan.bytes_.data() + set.offset, set.size, set.slot);
-      }
-    }
-    for (uint32_t i = 0; i < step.memory_count; ++i) {
-      const ThreadgroupMemory& memory = plan.memory_[step.first_memory + i];
-      pass->setThreadgroupMemoryLength(threadgroup_bytes(memory.bytes), memory.index);
-    }
-    if (step.threads) {
-      pass->dispatchThreads(step.grid, step.threadgroup);
-    } else {
-      pass->dispatchThreadgroups(step.grid, step.threadgroup);
-    }
+  MLXN_TRY(pass());
+  if (auto frame = plan.lease(device_)) {
+    run_frame(plan, *frame);
+    submission_->use(std::shared_ptr<const void>(std::move(frame)));
+  } else {
+    run_steps(plan);
   }
   submission_->dispatches += static_cast<uint32_t>(plan.steps_.size());
   unordered_ = true;
   barrier_reason_ = "";
   return {};
+}
+
+void ComputeEncoder::run_frame(const ReplayPlan& plan, const PlanFrame& frame) {
+  const PlanFrames::Uses& uses = plan.frames_->uses();
+  const auto declare = [&](const std::vector<const MTL::Resource*>& list, auto usage) {
+    if (!list.empty()) pass_->useResources(list.data(), list.size(), usage);
+  };
+  declare(uses.read, MTL::ResourceUsageRead);
+  declare(uses.written, MTL::ResourceUsageRead | MTL::ResourceUsageWrite);
+  if (frame.bytes()) pass_->useResource(frame.bytes(), MTL::ResourceUsageRead);
+  pass_->executeCommandsInBuffer(frame.commands(), NS::Range(0, frame.count()));
+  const uint64_t inner = plan.barriers_ - plan.ends_with_barrier_;
+  if (inner == 0) return;
+  ranges_.reset();
+  bump(context_->counters.barriers, inner);
+  submission_->barriers += static_cast<uint32_t>(inner);
+}
+
+void ComputeEncoder::run_steps(const ReplayPlan& plan) {
+  for (const ReplayPlan::Step& step : plan.steps_) {
+    if (step.barrier) emit_barrier(step.barrier);
+    if (step.pipeline) pass_->setComputePipelineState(step.pipeline);
+    for (uint32_t i = 0; i < step.set_count; ++i) {
+      const ReplayPlan::Set& set = plan.sets_[step.first_set + i];
+      if (set.buffer) {
+        pass_->setBuffer(set.buffer, set.offset, set.slot);
+      } else {
+        pass_->setBytes(plan.bytes_.data() + set.offset, set.size, set.slot);
+      }
+    }
+    for (uint32_t i = 0; i < step.memory_count; ++i) {
+      const ThreadgroupMemory& memory = plan.memory_[step.first_memory + i];
+      pass_->setThreadgroupMemoryLength(threadgroup_bytes(memory.bytes), memory.index);
+    }
+    if (step.threads) {
+      pass_->dispatchThreads(step.grid, step.threadgroup);
+    } else {
+      pass_->dispatchThreadgroups(step.grid, step.threadgroup);
+    }
+  }
 }
 
 }  // namespace mlxn

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -10,10 +12,13 @@
 
 namespace mlxn {
 
+class PlanFrame;
+class PlanFrames;
+
 // A list of recorded dispatches made ready to be encoded many times: checked once, with barriers
 // derived from the accesses once, and with only those bindings that change from one dispatch to the
 // next. It keeps what it uses, so recycled memory cannot change under it. Encode it with
-// ComputeEncoder::replay.
+// ComputeEncoder::replay; from the second time on it is an indirect command buffer.
 class ReplayPlan {
  public:
   // Nodes are checked as dispatches are; the error tells which one is wrong.
@@ -24,7 +29,7 @@ class ReplayPlan {
   size_t barrier_count() const { return barriers_; }  // that a replay emits
 
   // Patch point: other inline bytes of the same size for the n-th dispatch, from the next replay
-  // on. Not while another thread encodes the plan.
+  // on; what was encoded before keeps its own. Not while another thread encodes the plan.
   Status set_bytes(size_t dispatch, uint32_t slot, std::span<const std::byte> bytes);
 
  private:
@@ -47,6 +52,9 @@ class ReplayPlan {
 
   ReplayPlan() = default;
 
+  // What to execute, for a submission to keep; null: the state changes are to be encoded.
+  std::shared_ptr<const PlanFrame> lease(const Device& device) const;
+
   std::vector<CapturedNode> nodes_;  // dispatches only; hold everything alive
   std::vector<Step> steps_;
   std::vector<Set> sets_;
@@ -57,6 +65,10 @@ class ReplayPlan {
   size_t barriers_ = 0;
   bool ends_with_barrier_ = false;  // a recorded one, for what comes behind the plan
   uint64_t context_id_ = 0;
+  uint64_t patches_ = 0;  // made so far
+  mutable std::atomic<bool> replayed_ = false;
+  mutable std::once_flag frames_made_;
+  mutable std::shared_ptr<PlanFrames> frames_;  // of nodes_, from the second replay on
 };
 
 }  // namespace mlxn

@@ -71,6 +71,7 @@ Result<Pipeline> build(const KernelLibrary& library, KernelIdentity identity,
   auto descriptor = NS::TransferPtr(MTL::ComputePipelineDescriptor::alloc()->init());
   descriptor->setComputeFunction(function.get());
   descriptor->setLabel(ns_string(key));
+  descriptor->setSupportIndirectCommandBuffers(true);  // for replay plans
   NS::Error* error = nullptr;
   MTL::AutoreleasedComputePipelineReflection reflection = nullptr;
   auto state = NS::TransferPtr(device.metal_device()->newComputePipelineState(
