@@ -36,8 +36,13 @@ TEST_F(Encoder, CommitAndWaitLabeledSetsTheLabel) {
 TEST_F(Encoder, CommitLabeledSetsTheLabel) {
   auto e = encoder();
   EXPECT_OK(add(e, a, b, out));
+  EXPECT_EQ(encoder().metal_pass(), nullptr);
+  const auto pass = NS::RetainPtr(e.metal_pass());
+  ASSERT_TRUE(pass);
   EXPECT_OK(e.commit_labeled("labelled.async"));
+  EXPECT_EQ(e.metal_pass(), nullptr);
   EXPECT_STREQ(e.metal_command_buffer()->label()->utf8String(), "labelled.async");
+  EXPECT_STREQ(pass->label()->utf8String(), "labelled.async");
   EXPECT_OK(e.wait_until_completed());
   EXPECT_EQ(read(out), sum);
 }

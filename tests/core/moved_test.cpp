@@ -63,6 +63,7 @@ void walk(ComputeEncoder& e, const Things& t) {
   EXPECT_ERROR(kInvalidState, e.replay_dispatch(CapturedNode()));
   EXPECT_ERROR(kInvalidState, e.replay(t.plan));
   EXPECT_EQ(e.metal_command_buffer(), nullptr);
+  EXPECT_EQ(e.metal_pass(), nullptr);
   EXPECT_NE(e.device().id(), 0u) << "a device is never empty";
 }
 
