@@ -278,6 +278,13 @@ bool ComputeEncoderObject::check_indirect(const IndirectBufferObject* commands) 
   return true;
 }
 
+void ComputeEncoderObject::check_alive(const PreparedList& prepared) {
+  for (const auto& life : prepared.lives) {
+    if (life->alive) continue;
+    return violation(kExecute, str(life->named("buffer"), " bound by a command was released"));
+  }
+}
+
 void ComputeEncoderObject::encode(IndirectBufferObject* commands, Execute execute) {
   Work& work = this->work();
   work.hold(commands,
@@ -293,11 +300,7 @@ void ComputeEncoderObject::encode(IndirectBufferObject* commands, Execute execut
   // What is wrong with a command comes out when it runs: it may change until then. This makes what
   // there is ready on the thread that encodes.
   const auto prepared = execute.source->current();
-  for (const auto& life : prepared->lives) {
-    if (life->alive) continue;
-    misuse(kExecute, str(life->named("buffer"), " bound by a command was released"));
-    break;
-  }
+  if (validates()) check_alive(*prepared);
   if (dispatchType == MTL::DispatchTypeSerial) work.barrier();
   work.list.commands.emplace_back(execute);
 }

@@ -80,6 +80,8 @@ class ComputeEncoderObject : public EncoderObject {
               uint64_t indirect_offset);
   // Whether the buffer can be executed now; reports it if not.
   bool check_indirect(const IndirectBufferObject* commands);
+  // Reports a buffer of the commands that was released.
+  void check_alive(const PreparedList& prepared);
   void encode(IndirectBufferObject* commands, Execute execute);
 
   const bool compiles_;

@@ -109,9 +109,9 @@ struct Timestamp {
 
 class ListSource;
 
-// Runs places of a prepared list (prepared_list.h) as the commands between two barriers would run
-// in its place; barriers within the list count for the commands around it too. The version is taken
-// as the command starts or earlier, at submission.
+// Runs places of a prepared list (prepared_list.h), as if their commands stood here: what no
+// barrier separates may overlap, also with the commands around this one. The version is taken as
+// the command starts, or by a device that runs by itself at submission.
 struct Execute {
   ListSource* source = nullptr;
   uint64_t first = 0, count = 0;  // places beyond the end are left out

@@ -1,13 +1,11 @@
 // compat: excluded (devices with options and the replay of captures are ours)
-// Indirect command buffers for compute.
+// What indirect command buffers run.
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <thread>
 
-#include "api_test.h"
+#include "indirect_fixture.h"
 
 namespace mlxn_test {
 namespace {
@@ -15,139 +13,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
-constexpr const char* kSource = R"(
-#include <metal_stdlib>
-using namespace metal;
-struct Scale { int factor; int add; };
-
-kernel void scale(device const int* in [[buffer(0)]], device int* out [[buffer(1)]],
-                  constant Scale& s [[buffer(2)]], uint i [[thread_position_in_grid]]) {
-  out[i] = in[i] * s.factor + s.add;
-}
-kernel void next(device const int* in [[buffer(0)]], device int* out [[buffer(1)]],
-                 uint i [[thread_position_in_grid]]) {
-  out[i] = in[i] + 1;
-}
-kernel void turn(device const int* in [[buffer(0)]], device int* out [[buffer(1)]],
-                 threadgroup int* tile [[threadgroup(0)]],
-                 uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]],
-                 uint i [[thread_position_in_grid]]) {
-  tile[t] = in[i];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[i] = tile[n - 1 - t];
-}
-kernel void choose(device uint* range [[buffer(0)]]) { range[0] = 1; range[1] = 2; }
-kernel void far(device int* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
-  out[(ulong)(i + 1) << 24] = 1;
-}
-)";
-
-constexpr auto kBoth =
-    MTL::IndirectCommandTypeConcurrentDispatch | MTL::IndirectCommandTypeConcurrentDispatchThreads;
-const MTL::Size kOne(1, 1, 1), kFour(4, 1, 1);
-
-class IndirectTest : public KernelTest {
- protected:
-  explicit IndirectTest(Validation validation = {}) : KernelTest(validation) {}
-
-  void SetUp() override {
-    KernelTest::SetUp();
-    load();
-  }
-  void TearDown() override {
-    for (auto* state : {&scale, &next, &turn}) state->reset();
-    lib_.reset();
-    KernelTest::TearDown();
-  }
-  void load() {
-    lib_ = library(kSource);
-    scale = state("scale");
-    next = state("next");
-    turn = state("turn");
-  }
-  // Another device, with options of its own.
-  void use_device(mlxn::metal::DeviceOptions options) {
-    for (auto* state : {&scale, &next, &turn}) state->reset();
-    lib_.reset();
-    options.executor = executor_or("cpu");
-    options.cache = false;
-    NS::Error* error = nullptr;
-    device = TransferPtr(mlxn::metal::create_device(options, &error));
-    ASSERT_TRUE(device) << text(error);
-    queue = TransferPtr(device->newCommandQueue());
-    load();
-  }
-
-  Ptr<MTL::ComputePipelineState> state(const char* name, bool indirect = true) {
-    auto descriptor = TransferPtr(MTL::ComputePipelineDescriptor::alloc()->init());
-    descriptor->setComputeFunction(TransferPtr(lib_->newFunction(string(name))).get());
-    descriptor->setSupportIndirectCommandBuffers(indirect);
-    NS::Error* error = nullptr;
-    auto made = TransferPtr(device->newComputePipelineState(
-        descriptor.get(), MTL::PipelineOptionNone, nullptr, &error));
-    EXPECT_TRUE(made) << text(error);
-    return made;
-  }
-  Ptr<MTL::Buffer> ints(std::vector<int> values) {
-    return TransferPtr(device->newBuffer(values.data(), values.size() * sizeof(int),
-                                         MTL::ResourceStorageModeShared));
-  }
-  static std::vector<int> read(const Ptr<MTL::Buffer>& from) {
-    const auto* begin = static_cast<const int*>(from->contents());
-    return {begin, begin + from->length() / sizeof(int)};
-  }
-  static Ptr<MTL::IndirectCommandBufferDescriptor> describe() {
-    auto descriptor = TransferPtr(MTL::IndirectCommandBufferDescriptor::alloc()->init());
-    descriptor->setCommandTypes(kBoth);
-    descriptor->setInheritPipelineState(false);
-    descriptor->setInheritBuffers(false);
-    descriptor->setMaxKernelBufferBindCount(3);
-    descriptor->setMaxKernelThreadgroupMemoryBindCount(1);
-    return descriptor;
-  }
-  Ptr<MTL::IndirectCommandBuffer> make(NS::UInteger count) { return make(count, describe()); }
-  Ptr<MTL::IndirectCommandBuffer> make(
-      NS::UInteger count, const Ptr<MTL::IndirectCommandBufferDescriptor>& descriptor) {
-    auto made = TransferPtr(
-        device->newIndirectCommandBuffer(descriptor.get(), count, MTL::ResourceStorageModeShared));
-    EXPECT_TRUE(made);
-    return made;
-  }
-  // out = in + 1 for four numbers.
-  void put_next(const Ptr<MTL::IndirectCommandBuffer>& commands, NS::UInteger at,
-                const Ptr<MTL::Buffer>& in, const Ptr<MTL::Buffer>& out) {
-    auto* command = commands->indirectComputeCommand(at);
-    command->setComputePipelineState(next.get());
-    command->setKernelBuffer(in.get(), 0, 0);
-    command->setKernelBuffer(out.get(), 0, 1);
-    command->concurrentDispatchThreads(kFour, kFour);
-  }
-  static void use(MTL::ComputeCommandEncoder* encoder, std::vector<MTL::Resource*> resources) {
-    for (auto* one : resources) {
-      encoder->useResource(one, MTL::ResourceUsageRead | MTL::ResourceUsageWrite);
-    }
-  }
-  // Executes in an encoder of a command buffer of its own.
-  std::string execute(const Ptr<MTL::IndirectCommandBuffer>& commands, NS::Range range,
-                      std::vector<MTL::Resource*> used = {}) {
-    auto* buffer = queue->commandBuffer();
-    auto* encoder = buffer->computeCommandEncoder();
-    use(encoder, used);
-    encoder->executeCommandsInBuffer(commands.get(), range);
-    encoder->endEncoding();
-    return finish(buffer);
-  }
-  std::string execute(const Ptr<MTL::IndirectCommandBuffer>& commands) {
-    return execute(commands, NS::Range(0, commands->size()));
-  }
-
-  Ptr<MTL::ComputePipelineState> scale, next, turn;
-
- private:
-  Ptr<MTL::Library> lib_;
-};
 
 TEST_F(IndirectTest, DescriptorsKeepWhatIsSet) {
   auto descriptor = TransferPtr(MTL::IndirectCommandBufferDescriptor::alloc()->init());
@@ -170,25 +35,6 @@ TEST_F(IndirectTest, DescriptorsKeepWhatIsSet) {
   EXPECT_EQ(text(commands->label()), "plan");
   EXPECT_TRUE(next->supportIndirectCommandBuffers());
   EXPECT_FALSE(state("next", false)->supportIndirectCommandBuffers());
-}
-
-TEST_F(IndirectTest, WhatCannotBeMadeIsNull) {
-  auto refused = [&](const Ptr<MTL::IndirectCommandBufferDescriptor>& descriptor,
-                     NS::UInteger count) {
-    EXPECT_FALSE(TransferPtr(
-        device->newIndirectCommandBuffer(descriptor.get(), count, MTL::ResourceStorageModeShared)));
-    return messages().back();
-  };
-  EXPECT_THAT(refused({}, 1), HasSubstr("newIndirectCommandBuffer: null descriptor"));
-  EXPECT_THAT(refused(describe(), 0), HasSubstr("0 commands, expected 1 to"));
-  EXPECT_THAT(refused(describe(), NS::UIntegerMax), HasSubstr("commands, expected 1 to"));
-  auto draws = describe();
-  draws->setCommandTypes(MTL::IndirectCommandTypeDraw);
-  EXPECT_THAT(refused(draws, 1), HasSubstr("command types 1, expected ConcurrentDispatch"));
-  EXPECT_EQ(make(2)->indirectComputeCommand(2), nullptr);
-  EXPECT_THAT(messages().back(), HasSubstr("index 2, expected less than 2"));
-  make(2)->reset(NS::Range(1, 2));
-  EXPECT_THAT(messages().back(), HasSubstr("reset: range 1 + 2"));
 }
 
 TEST_F(IndirectTest, RunsCommandsOfBothKinds) {
@@ -483,32 +329,6 @@ TEST_F(IndirectTest, ReleasedObjectsAreNotMissedByWork) {
   }
 }
 
-TEST_F(IndirectTest, AWrongCommandFailsWhatExecutesIt) {
-  auto in = ints({1, 2, 3, 4}), out = ints(std::vector<int>(4)), other = ints(std::vector<int>(4));
-  auto commands = make(4);
-  put_next(commands, 0, in, out);
-  commands->indirectComputeCommand(1)->concurrentDispatchThreads(kFour, kFour);
-  put_next(commands, 2, in, other);
-  put_next(commands, 3, in, other);
-  commands->indirectComputeCommand(3)->concurrentDispatchThreads(kFour, MTL::Size(5000, 1, 1));
-  EXPECT_THAT(execute(commands),
-              HasSubstr("indirect command 1: no pipeline; call setComputePipelineState first"));
-  EXPECT_THAT(read(out), ElementsAre(2, 3, 4, 5)) << "commands in front of it ran";
-  EXPECT_THAT(read(other), Each(0));
-  EXPECT_THAT(execute(commands, NS::Range(3, 1)),
-              HasSubstr("indirect command 3: kernel 'next': threads per threadgroup (5000, 1, 1)"));
-  EXPECT_EQ(execute(commands, NS::Range(2, 1)), "");
-  auto strange = make_device(executor_or("cpu"));
-  auto foreign = TransferPtr(strange->newBuffer(16, MTL::ResourceStorageModeShared));
-  commands->indirectComputeCommand(2)->setKernelBuffer(foreign.get(), 0, 0);
-  EXPECT_THAT(execute(commands, NS::Range(2, 1)), HasSubstr("belongs to another device"));
-  commands->indirectComputeCommand(2)->reset();
-  put_next(commands, 2, in, other);
-  commands->indirectComputeCommand(2)->setKernelBuffer(in.get(), 17, 0);
-  EXPECT_THAT(execute(commands, NS::Range(2, 1)),
-              HasSubstr("offset 17, expected at most the buffer's length 16"));
-}
-
 TEST_F(IndirectTest, AFaultNamesTheCommand) {
   use_device({.worker_count = 2, .guard_memory = 2});
   auto out = ints(std::vector<int>(4));
@@ -555,12 +375,45 @@ TEST_F(IndirectTest, AnInjectedFaultFailsIt) {
   EXPECT_EQ(execute(commands), "");
 }
 
-TEST_F(IndirectTest, ACaptureHoldsItsCommands) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("mlxn-indirect-" + std::to_string(getpid()));
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directory(folder);
-  const std::string path = (folder / "frame").string();
+class CapturedIndirectTest : public IndirectTest {
+ protected:
+  void SetUp() override {
+    IndirectTest::SetUp();
+    folder_ = std::filesystem::temp_directory_path() /
+              ("mlxn-indirect-" + std::to_string(getpid()) + "-" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directory(folder_);
+  }
+  void TearDown() override {
+    manager()->stopCapture();
+    std::filesystem::remove_all(folder_);
+    IndirectTest::TearDown();
+  }
+
+  static MTL::CaptureManager* manager() { return MTL::CaptureManager::sharedCaptureManager(); }
+  std::string path() const { return (folder_ / "frame").string(); }
+  void start() {
+    auto descriptor = TransferPtr(MTL::CaptureDescriptor::alloc()->init());
+    descriptor->setCaptureObject(queue.get());
+    descriptor->setDestination(MTL::CaptureDestinationGPUTraceDocument);
+    descriptor->setOutputURL(NS::URL::fileURLWithPath(string(path())));
+    NS::Error* error = nullptr;
+    ASSERT_TRUE(manager()->startCapture(descriptor.get(), &error)) << text(error);
+  }
+  mlxn::metal::ReplayReport replay() {
+    mlxn::metal::ReplayReport report;
+    NS::Error* error = nullptr;
+    EXPECT_TRUE(mlxn::metal::replay_capture(device.get(), path().c_str(), &report, &error))
+        << text(error);
+    EXPECT_EQ(report.mismatching_memories, 0u) << report.first_mismatch;
+    return report;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST_F(CapturedIndirectTest, HoldsWhatWasExecuted) {
   auto in = ints({1, 2, 3, 4}), out = ints(std::vector<int>(4)), last = ints(std::vector<int>(4));
   auto commands = make(2);
   put_next(commands, 0, in, out);
@@ -571,14 +424,7 @@ TEST_F(IndirectTest, ACaptureHoldsItsCommands) {
   inheriting->setInheritBuffers(true);
   auto bare = make(1, inheriting);
   bare->indirectComputeCommand(0)->concurrentDispatchThreads(kFour, kFour);
-
-  auto descriptor = TransferPtr(MTL::CaptureDescriptor::alloc()->init());
-  descriptor->setCaptureObject(queue.get());
-  descriptor->setDestination(MTL::CaptureDestinationGPUTraceDocument);
-  descriptor->setOutputURL(NS::URL::fileURLWithPath(string(path)));
-  NS::Error* error = nullptr;
-  auto* manager = MTL::CaptureManager::sharedCaptureManager();
-  ASSERT_TRUE(manager->startCapture(descriptor.get(), &error)) << text(error);
+  start();
   auto* buffer = queue->commandBuffer();
   auto* encoder = buffer->computeCommandEncoder();
   const int settings[] = {2, 5}, unused[] = {9, 9};
@@ -591,16 +437,38 @@ TEST_F(IndirectTest, ACaptureHoldsItsCommands) {
   encoder->executeCommandsInBuffer(bare.get(), NS::Range(0, 1));
   encoder->endEncoding();
   EXPECT_EQ(finish(buffer), "");
-  manager->stopCapture();
+  manager()->stopCapture();
   EXPECT_THAT(read(out), ElementsAre(11, 13, 15, 17));
-
-  mlxn::metal::ReplayReport report;
-  EXPECT_TRUE(mlxn::metal::replay_capture(device.get(), path.c_str(), &report, &error))
-      << text(error);
+  const auto report = replay();
   EXPECT_EQ(report.dispatches, 3u);
-  EXPECT_EQ(report.mismatching_memories, 0u) << report.first_mismatch;
   EXPECT_EQ(report.bytes_compared, 32u);
-  std::filesystem::remove_all(folder);
+}
+
+// Written by the host it is known when the list begins; written by the list itself it is not.
+TEST_F(CapturedIndirectTest, TakesRangesThatAreKnown) {
+  auto in = ints({1, 2, 3, 4}), out = ints(std::vector<int>(4)), range = ints({1, 1});
+  auto commands = make(2);
+  put_next(commands, 1, in, out);
+  auto run = [&](bool written) {
+    start();
+    auto* buffer = queue->commandBuffer();
+    if (written) {
+      auto* blit = buffer->blitCommandEncoder();
+      blit->fillBuffer(range.get(), NS::Range(0, 4), 0);
+      blit->endEncoding();
+    }
+    auto* encoder = buffer->computeCommandEncoder();
+    encoder->executeCommandsInBuffer(commands.get(), range.get(), 0);
+    encoder->endEncoding();
+    EXPECT_EQ(finish(buffer), "");
+    manager()->stopCapture();
+  };
+  run(false);
+  EXPECT_EQ(replay().dispatches, 1u);
+  std::filesystem::remove(path());
+  run(true);
+  EXPECT_THAT(messages().back(), HasSubstr("an execution range is written by the command buffer"));
+  EXPECT_FALSE(std::filesystem::exists(path()));
 }
 
 TEST_F(IndirectTest, TheNullExecutorSeesDispatches) {
@@ -627,119 +495,6 @@ TEST_F(IndirectTest, TheNullExecutorSeesDispatches) {
   const std::string line = "dispatch k 8x1x1 in 4x1x1 2:16+48 tg0:32";
   EXPECT_THAT(mlxn::metal::take_recorded_commands(device.get()),
               ElementsAre("list ", "barrier", line, "barrier", line));
-}
-
-class StrictIndirectTest : public IndirectTest {
- protected:
-  StrictIndirectTest() : IndirectTest(true) {}
-
-  // The error of executing one command that `wrong` has changed.
-  template <class Wrong>
-  std::string error_of(Wrong wrong) {
-    auto in = ints({1, 2, 3, 4}), out = ints(std::vector<int>(4));
-    auto commands = make(1);
-    put_next(commands, 0, in, out);
-    wrong(commands->indirectComputeCommand(0), in);
-    return execute(commands);
-  }
-};
-
-TEST_F(StrictIndirectTest, WrongCommandsAreNamed) {
-  using Command = MTL::IndirectComputeCommand;
-  auto plain = state("next", false);
-  EXPECT_EQ(error_of([](Command*, auto&) {}), "");
-  EXPECT_THAT(
-      error_of([&](Command* command, auto&) { command->setComputePipelineState(plain.get()); }),
-      HasSubstr("setComputePipelineState: the pipeline was made without "
-                "supportIndirectCommandBuffers"));
-  EXPECT_THAT(messages().back(), HasSubstr("without supportIndirectCommandBuffers"));
-  EXPECT_THAT(error_of([](Command* command, auto&) { command->setComputePipelineState(nullptr); }),
-              HasSubstr("null pipeline state"));
-  EXPECT_THAT(
-      error_of([](Command* command, auto& in) { command->setKernelBuffer(in.get(), 0, 3); }),
-      HasSubstr("setKernelBuffer: index 3, expected less than 3"));
-  EXPECT_THAT(error_of([](Command* command, auto&) { command->setThreadgroupMemoryLength(16, 1); }),
-              HasSubstr("setThreadgroupMemoryLength: index 1, expected less than 1"));
-  EXPECT_THAT(error_of([](Command* command, auto&) { command->setThreadgroupMemoryLength(20, 0); }),
-              HasSubstr("length 20, expected a multiple of 16"));
-  EXPECT_THAT(error_of([](Command* command, auto&) { command->setKernelBuffer(nullptr, 0, 1); }),
-              HasSubstr("kernel 'next': argument 'out' at buffer index 1 has no buffer bound"));
-  EXPECT_THAT(error_of([](Command* command, auto&) {
-                command->concurrentDispatchThreads(MTL::Size(0, 1, 1), kOne);
-              }),
-              HasSubstr("threads per grid (0, 1, 1)"));
-}
-
-TEST_F(StrictIndirectTest, WrongExecutionsAreNamed) {
-  auto in = ints({1, 2, 3, 4}), out = ints(std::vector<int>(4));
-  auto commands = make(2);
-  put_next(commands, 0, in, out);
-  EXPECT_THAT(
-      execute(commands, NS::Range(1, 2)),
-      HasSubstr("executeCommandsInBuffer: range 1 + 2, expected at least one within the 2"));
-  EXPECT_THAT(execute(commands, NS::Range(0, 0)), HasSubstr("range 0 + 0"));
-  EXPECT_THAT(execute({}, NS::Range(0, 1)), HasSubstr("null indirect command buffer"));
-  auto inherit = describe();
-  inherit->setInheritPipelineState(true);
-  auto bare = make(1, inherit);
-  bare->indirectComputeCommand(0)->concurrentDispatchThreads(kFour, kFour);
-  EXPECT_THAT(execute(bare), HasSubstr("no pipeline; call setComputePipelineState first"));
-  bare->indirectComputeCommand(0)->setComputePipelineState(next.get());
-  EXPECT_THAT(messages().back(), HasSubstr("the pipeline is inherited"));
-  auto* buffer = queue->commandBuffer();
-  auto* encoder = buffer->computeCommandEncoder();
-  encoder->executeCommandsInBuffer(commands.get(), out.get(), 12);
-  encoder->endEncoding();
-  EXPECT_THAT(finish(buffer), HasSubstr("range buffer offset 12"));
-  buffer = queue->commandBuffer();
-  auto* blit = buffer->blitCommandEncoder();
-  blit->copyIndirectCommandBuffer(commands.get(), NS::Range(0, 2), commands.get(), 1);
-  blit->endEncoding();
-  EXPECT_THAT(finish(buffer), HasSubstr("copyIndirectCommandBuffer: range 1 + 2"));
-  auto types = describe();
-  types->setCommandTypes(MTL::IndirectCommandTypeConcurrentDispatch);
-  auto groups = make(1, types);
-  put_next(groups, 0, in, out);
-  EXPECT_THAT(execute(groups), HasSubstr("concurrentDispatchThreads: not among the command types"));
-}
-
-TEST_F(StrictIndirectTest, AReleasedBufferIsNamed) {
-  auto in = ints({1, 2, 3, 4}), out = ints(std::vector<int>(4));
-  in->setLabel(string("input"));
-  auto commands = make(1);
-  put_next(commands, 0, in, out);
-  in.reset();
-  EXPECT_THAT(execute(commands), HasSubstr("buffer 'input' bound by a command was released"));
-}
-
-class LenientIndirectTest : public IndirectTest {
- protected:
-  LenientIndirectTest() : IndirectTest(false) {}
-};
-
-TEST_F(LenientIndirectTest, WhatDoesNoHarmRuns) {
-  auto in = ints({1, 2, 3, 4}), out = ints(std::vector<int>(4));
-  auto descriptor = describe();
-  descriptor->setMaxKernelBufferBindCount(0);
-  descriptor->setCommandTypes(MTL::IndirectCommandTypeConcurrentDispatch);
-  auto plain = state("next", false);
-  auto commands = make(2, descriptor);
-  put_next(commands, 0, in, out);
-  auto* command = commands->indirectComputeCommand(0);
-  command->setComputePipelineState(plain.get());
-  command->setKernelBuffer(in.get(), 0, 99);
-  command->setThreadgroupMemoryLength(20, 0);
-  EXPECT_EQ(execute(commands, NS::Range(0, 100)), "");
-  EXPECT_THAT(read(out), ElementsAre(2, 3, 4, 5));
-  EXPECT_EQ(execute(commands, NS::Range(NS::UIntegerMax, NS::UIntegerMax)), "");
-  commands->indirectComputeCommand(1)->concurrentDispatchThreads(MTL::Size(0, 0, 0), kOne);
-  EXPECT_EQ(execute(commands), "");
-  command->setKernelBuffer(nullptr, 0, 0);  // reads as zeros
-  EXPECT_EQ(execute(commands), "");
-  EXPECT_THAT(read(out), Each(1));
-  in.reset();
-  EXPECT_EQ(execute(commands), "");
-  EXPECT_THAT(messages(), IsEmpty());
 }
 
 // Calls on null do nothing.
