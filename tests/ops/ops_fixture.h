@@ -35,8 +35,8 @@ struct OpDevice {
   }
 };
 
-// The CPU with one worker, and with two that take threadgroups in any order; a device with memory and
-// threads of its own.
+// The CPU with one worker, and with two that take threadgroups in any order; a device with memory
+// and threads of its own.
 inline std::vector<OpDevice*> op_devices() {
   static OpDevice one("cpu", 1, 0), two("cpu", 2, 99), discrete("discrete", 2, 7);
   return {&one, &two, &discrete};

@@ -98,8 +98,8 @@ class ComputeEncoder : public EncodeForms {
 
   // The current command buffer, made if need be; null when the device has none left.
   MTL::CommandBuffer* metal_command_buffer();
-  // The pass that dispatches go to, for Metal calls of one's own; null while none is open. Dispatches
-  // encoded on it are not tracked, and what it has bound is not kept.
+  // The pass that dispatches go to, for Metal calls of one's own; null while none is open.
+  // Dispatches encoded on it are not tracked, and what it has bound is not kept.
   MTL::ComputeCommandEncoder* metal_pass() const { return pass_.get(); }
 
  protected:
