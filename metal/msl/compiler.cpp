@@ -17,6 +17,7 @@
 #include "metal/msl/module.h"
 #include "metal/msl/passes/coroutine.h"
 #include "metal/msl/passes/cross_lane.h"
+#include "metal/msl/passes/explain.h"
 #include "metal/msl/passes/inline_all.h"
 #include "metal/msl/passes/lower_ptx.h"
 #include "metal/msl/passes/private_memory.h"
@@ -67,6 +68,21 @@ Target resolved(Target target) {
     target.features +=
         str(target.features.empty() ? "" : ",", feature.second ? "+" : "-", feature.first().str());
   return target;
+}
+
+// The explanations of the kernels, with the loops that LLVM leaves scalar when it optimises them.
+std::string with_loops(llvm::Module& module, llvm::TargetMachine& machine,
+                       const std::vector<Kernel>& kernels,
+                       const std::vector<Explanation>& explanations) {
+  if (explanations.empty()) return {};  // not for a processor
+  std::vector<ScalarLoop> loops;
+  note_scalar_loops(module.getContext(), loops);
+  optimise(module, machine, llvm::OptimizationLevel::O3);
+  std::string text;
+  for (size_t i = 0; i < kernels.size(); ++i)
+    text +=
+        explanations[i].text + (explanations[i].of_loops ? explain_loops(kernels[i], loops) : "");
+  return text;
 }
 
 class LibraryImpl : public Library {
@@ -121,18 +137,19 @@ class LibraryImpl : public Library {
       find_active_arguments(entry, kernel);
       if (request.optimise) MLXN_TRY(check_private_memory(entry, kernel));
     }
-    std::string explanation;
+    std::vector<Explanation> explanations;
     bool explains = request.emit == Emit::kExplanation;
     if (ptx) {
       MLXN_TRY(lower_to_ptx(module, frontend.kernels));
       if (!request.libdevice.empty()) MLXN_TRY(link_libdevice(module, request.libdevice));
     } else {
-      lower_to_cpu(module, frontend.kernels, request, *machine, explains ? &explanation : nullptr);
+      lower_to_cpu(module, frontend.kernels, request, *machine, explains ? &explanations : nullptr);
     }
     MLXN_TRY(check_threadgroup_memory(frontend.kernels));
     Image image;
     image.target = request.target.to_key();
     if (explains) {
+      const std::string explanation = with_loops(module, *machine, frontend.kernels, explanations);
       image.code.assign(explanation.begin(), explanation.end());
       image.kernels = std::move(frontend.kernels);
       return image;

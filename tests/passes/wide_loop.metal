@@ -68,7 +68,9 @@ kernel void places(device const float* x, device float* out, constant uint& n,
 }
 
 // WHY: leaves: tier 0
-// WHY-NEXT: not 16 at a time: threads leave a loop at different times at wide_loop.metal:[[#@LINE+3]]
+// WHY-NEXT: not 16 at a time: threads leave a loop at different times at wide_loop.metal:[[#@LINE+5]]
+// WHY: loops that LLVM's vectoriser leaves as they are: 1
+// WHY-NEXT: wide_loop.metal:[[#@LINE+3]] value that could not be identified as reduction
 kernel void leaves(device float* out, uint i [[thread_position_in_grid]]) {
   float sum = 0;
   for (uint k = 0; k < i; ++k) sum = sum * 0.5f + out[k + 1000];
@@ -84,6 +86,7 @@ kernel void scattered(device const float* x, device float* out, constant uint& n
 
 // WHY: plain: tier 0
 // WHY-NEXT: not 16 at a time: no loop: LLVM's vectoriser does as well
+// WHY: loops that LLVM's vectoriser leaves as they are: 0
 kernel void plain(device float* out, uint i [[thread_position_in_grid]]) {
   out[i] *= 2;
 }

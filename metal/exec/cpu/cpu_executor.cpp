@@ -39,7 +39,7 @@ rt::DeviceInfo describe(const CpuOptions& options) {
   info.worker_count = std::min(options.workers != 0 ? options.workers : core_count(), kMaxWorkers);
   info.dispatch_sampling = options.dispatch_sampling;
   info.guards_memory = options.guard != MemoryGuard::kNone;
-  info.target = options.target.cpu.empty() ? detect_target() : options.target;
+  info.target = options.target.cpu.empty() ? detect_target() : target_of(options.target.cpu);
   info.other_targets = plain_levels(info.target);
   info.usual_code.target = info.target;
   info.usual_code.forced_tier = options.forced_tier;

@@ -1,4 +1,5 @@
-// The levels of x86-64: x86-64 itself, x86-64-v2, -v3 and -v4.
+// The levels of processors that code is compiled for: x86-64, x86-64-v2, -v3 and -v4, and
+// x86-64-v4-dot, which is -v4 with the dot products of bytes (VNNI) and bfloats (BF16).
 #pragma once
 
 #include <string>
@@ -10,14 +11,15 @@
 
 namespace mlxn::cpu {
 
-inline constexpr int kHighestLevel = 4;
-
-// 1 to 4; 0 for names that are no level.
+// A number for x86-64 to -v4, as LLVM names them: 1 to 4; 0 for other names.
 int level_of(std::string_view cpu);
 std::string level_name(int level);
 
-// The plain levels whose code a machine of this target runs, highest first: for x86-64-v4 with
-// extensions x86-64-v4, -v3, -v2 and x86-64. Empty for targets that name no level.
+// The target of a level by its name; of names that are none, a target with that name.
+msl::Target target_of(const std::string& name);
+
+// The levels whose code a machine of this target runs, best first: for x86-64-v4 with VNNI and BF16
+// among its features all, from x86-64-v4-dot down. Empty for targets that name no level.
 std::vector<msl::Target> plain_levels(const msl::Target& target);
 
 // Whether the machine runs code for a level; names that are none are refused.

@@ -2,6 +2,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/DiagnosticInfo.h"
 #include "metal/msl/kernel_abi.h"
 #include "metal/msl/passes/cross_lane.h"
 #include "metal/msl/passes/entry.h"
@@ -111,9 +112,54 @@ void add_lines(std::string& text, const std::vector<std::string>& lines) {
   }
 }
 
+// Keeps the vectoriser's reasons and drops all else.
+class LoopNotes : public DiagnosticHandler {
+ public:
+  explicit LoopNotes(std::vector<ScalarLoop>& loops) : loops_(loops) {}
+
+  bool isAnalysisRemarkEnabled(StringRef pass) const override { return pass == kVectoriser; }
+  bool isMissedOptRemarkEnabled(StringRef pass) const override { return pass == kVectoriser; }
+  bool isAnyRemarkEnabled() const override { return true; }
+
+  bool handleDiagnostics(const DiagnosticInfo& info) override {
+    const auto* remark = dyn_cast<DiagnosticInfoOptimizationBase>(&info);
+    if (!remark || remark->getPassName() != kVectoriser) return true;
+    std::string text = remark->getMsg();
+    StringRef reason = text;
+    if (!reason.consume_front("loop not vectorized: ") && reason != kTooDear) return true;
+    reason = reason.take_until([](char c) { return c == '.' || c == '\n'; });  // no advice
+    DiagnosticLocation place = remark->getLocation();
+    bool known =
+        place.isValid() && place.getLine() > 0 && !place.getRelativePath().starts_with("/msl/");
+    std::string where =
+        known ? str(place.getRelativePath().str(), ":", place.getLine()) : "(line unknown)";
+    loops_.push_back({remark->getFunction().getName().str(), str(where, "  ", reason.str())});
+    return true;
+  }
+
+ private:
+  static constexpr StringRef kVectoriser = "loop-vectorize";
+  static constexpr StringRef kTooDear =
+      "the cost-model indicates that vectorization is not beneficial";
+  std::vector<ScalarLoop>& loops_;
+};
+
 }  // namespace
 
-std::string explain(Function& entry, const Kernel& kernel, const CompileRequest& request,
+void note_scalar_loops(LLVMContext& context, std::vector<ScalarLoop>& loops) {
+  context.setDiagnosticHandler(std::make_unique<LoopNotes>(loops));
+}
+
+std::string explain_loops(const Kernel& kernel, const std::vector<ScalarLoop>& loops) {
+  std::vector<std::string> lines;
+  for (const ScalarLoop& loop : loops)
+    if (loop.function == kernel.symbol) lines.push_back(loop.text);
+  std::string text = str("  loops that LLVM's vectoriser leaves as they are: ", lines.size(), "\n");
+  add_lines(text, lines);
+  return text;
+}
+
+Explanation explain(Function& entry, const Kernel& kernel, const CompileRequest& request,
                     const std::optional<Refusal>& refusal) {
   constexpr const char* kTiers[] = {"work-item loop", "regions", "masked regions", "coroutines"};
   Uniformity uniformity(entry, has_full_simdgroups(request.shape));
@@ -148,7 +194,8 @@ std::string explain(Function& entry, const Kernel& kernel, const CompileRequest&
   if (kernel.tier == Tier::kRegions || kernel.tier == Tier::kMaskedRegions)
     text += str("  context: ", kernel.context_bytes, " bytes, and ",
                 kernel.context_bytes_per_simdgroup, " for each simdgroup\n");
-  return text;
+  bool wide = kernel.tier == Tier::kWorkItemLoop && !refusal;
+  return {text, kernel.tier != Tier::kCoroutine && !wide};
 }
 
 }  // namespace mlxn::msl

@@ -1,6 +1,6 @@
 #include "metal/msl/passes/wide_loop.h"
 
-#include <map>
+#include <vector>
 
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -16,18 +16,13 @@
 #include "metal/msl/passes/packed_dot.h"
 #include "metal/msl/passes/paired_branches.h"
 #include "metal/msl/passes/thread_steps.h"
+#include "metal/msl/passes/wide_obstacles.h"
 
 namespace mlxn::msl {
 
 using namespace llvm;
 
 namespace {
-
-// What tells the compiler something and does nothing.
-bool is_note(const Instruction& instruction) {
-  return isa<LifetimeIntrinsic>(instruction) || isa<AssumeInst>(instruction) ||
-         isa<DbgInfoIntrinsic>(instruction) || isa<NoAliasScopeDeclInst>(instruction);
-}
 
 bool is_division(const Instruction& instruction) {
   switch (instruction.getOpcode()) {
@@ -39,91 +34,10 @@ bool is_division(const Instruction& instruction) {
   }
 }
 
-// Why a kernel is not run this way.
-class Obstacles {
- public:
-  Obstacles(Function& entry, const ThreadSteps& steps, const std::vector<PairedBranch>& branches)
-      : entry_(entry), steps_(steps), dominators_(entry), loops_(dominators_) {
-    for (const PairedBranch& pair : branches)
-      for (const BranchSide& side : pair.sides)
-        for (BasicBlock* block : pair.blocks(side)) masked_.insert(block);
-  }
-
-  std::optional<Refusal> find() const {
-    if (loops_.empty()) return Refusal{"no loop: LLVM's vectoriser does as well", {}};
-    for (const BasicBlock& block : entry_)
-      for (const Instruction& instruction : block)
-        if (const char* why = of(instruction)) return Refusal{why, instruction.getDebugLoc()};
-    return std::nullopt;
-  }
-
- private:
-  const char* of(const Instruction& instruction) const {
-    if (instruction.isTerminator())
-      return isa<BranchInst>(instruction) || isa<ReturnInst>(instruction) ? nullptr : "a switch";
-    if (is_note(instruction)) return nullptr;
-    if (isa<AllocaInst>(instruction)) return "a private array";
-    if (isa<LoadInst>(instruction) || isa<StoreInst>(instruction)) return of_access(instruction);
-    if (isa<PHINode>(instruction) || steps_.of(&instruction).steps()) return of_type(instruction);
-    if (const auto* call = dyn_cast<CallInst>(&instruction)) return of_call(*call);
-    if (instruction.mayReadOrWriteMemory()) return "an atomic operation";
-    for (const Value* operand : instruction.operands())
-      if (operand->getType()->isVectorTy()) return "a vector as a whole";
-    bool known = isa<BinaryOperator>(instruction) || isa<CastInst>(instruction) ||
-                 isa<CmpInst>(instruction) || isa<SelectInst>(instruction) ||
-                 isa<UnaryOperator>(instruction) || isa<FreezeInst>(instruction) ||
-                 isa<GetElementPtrInst>(instruction);
-    return known ? of_type(instruction) : "an operation without a form for vectors";
-  }
-
-  const char* of_type(const Instruction& instruction) const {
-    if (steps_.uniform(&instruction)) return nullptr;
-    Type* type = instruction.getType();
-    return type->isVectorTy() || type->isAggregateType() ? "a vector as a whole" : nullptr;
-  }
-
-  const char* of_call(const CallInst& call) const {
-    if (packed_dot(call)) return nullptr;
-    Intrinsic::ID id = call.getIntrinsicID();
-    if (id == Intrinsic::not_intrinsic || !isTriviallyVectorizable(id)) return "a call";
-    for (unsigned i = 0; i < call.arg_size(); ++i)
-      if (isVectorIntrinsicWithScalarOpAtArg(id, i) && !steps_.uniform(call.getArgOperand(i)))
-        return "a call";
-    return of_type(call);
-  }
-
-  const char* of_access(const Instruction& access) const {
-    const auto* load = dyn_cast<LoadInst>(&access);
-    const auto* store = dyn_cast<StoreInst>(&access);
-    if (load ? !load->isSimple() : !store->isSimple()) return "an atomic operation";
-    const Value* address = getLoadStorePointerOperand(&access);
-    Type* type = getLoadStoreType(const_cast<Instruction*>(&access));
-    if (steps_.uniform(address))
-      return load || steps_.uniform(store->getValueOperand()) ? nullptr
-                                                              : "threads write to one place";
-    if (type->isVectorTy() || type->isAggregateType()) return "a vector as a whole";
-    if (steps_.side_by_side(address, type))
-      return masked_.contains(access.getParent()) && !has_masked(*type)
-                 ? "the processor has no masked access"
-                 : nullptr;
-    return loops_.getLoopFor(access.getParent()) ? "threads of a loop use memory that is not "
-                                                   "side by side, as far as is known"
-                                                 : nullptr;
-  }
-
-  bool has_masked(const Type& type) const {
-    StringRef features = entry_.getFnAttribute("target-features").getValueAsString();
-    if (features.contains("+avx512bw")) return true;
-    unsigned bits = type.isPointerTy() ? 64 : type.getScalarSizeInBits();
-    return features.contains("+avx2") && (bits == 32 || bits == 64);
-  }
-
-  Function& entry_;
-  const ThreadSteps& steps_;
-  DominatorTree dominators_;
-  LoopInfo loops_;
-  SmallPtrSet<const BasicBlock*, 16> masked_;
-};
+bool has_loop(Function& entry) {
+  DominatorTree dominators(entry);
+  return !LoopInfo(dominators).empty();
+}
 
 class Widener {
  public:
@@ -417,13 +331,17 @@ Function* widen(Function& copy, std::optional<Refusal>& refusal) {
   refusal = pair_branches(copy, branches);
   if (refusal) return nullptr;
   ThreadSteps steps(copy);
-  refusal = Obstacles(copy, steps, branches).find();
+  refusal = find_wide_obstacle(copy, steps, branches);
   return refusal ? nullptr : Widener(copy, steps, branches).run();
 }
 
 }  // namespace
 
 Function* make_wide(Function& entry, std::optional<Refusal>& refusal) {
+  if (!has_loop(entry)) {
+    refusal = Refusal{"no loop: LLVM's vectoriser does as well", {}};
+    return nullptr;
+  }
   ValueToValueMapTy map;
   Function* copy = CloneFunction(&entry, map);
   FunctionAnalysisManager none;

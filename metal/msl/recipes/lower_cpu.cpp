@@ -83,11 +83,11 @@ llvm::Function& copy_for_explanation(llvm::Function& entry, const CompileRequest
 }  // namespace
 
 void lower_to_cpu(llvm::Module& module, std::vector<Kernel>& kernels, const CompileRequest& request,
-                  llvm::TargetMachine& machine, std::string* explanation) {
+                  llvm::TargetMachine& machine, std::vector<Explanation>* explanations) {
   for (Kernel& kernel : kernels) {
     llvm::Function& entry = *module.getFunction(kernel.symbol);
     lower_thread_state(entry, kernel);
-    llvm::Function* shown = explanation ? &copy_for_explanation(entry, request, machine) : nullptr;
+    llvm::Function* shown = explanations ? &copy_for_explanation(entry, request, machine) : nullptr;
     mark_constant_loads(entry);
     std::optional<Refusal> refusal;
     bool regions = request.forced_tier >= int(Tier::kRegions) || has_cross_lane_call(entry);
@@ -101,7 +101,7 @@ void lower_to_cpu(llvm::Module& module, std::vector<Kernel>& kernels, const Comp
       refusal = build_work_item_loop(entry, kernel);
     }
     if (!shown) continue;
-    *explanation += explain(*shown, kernel, request, refusal);
+    explanations->push_back(explain(*shown, kernel, request, refusal));
     drop(*shown);
   }
 }
