@@ -14,6 +14,7 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Scalar/TailRecursionElimination.h"
+#include "metal/msl/passes/packed_dot.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::msl {
@@ -69,8 +70,8 @@ bool is_plain_code(const Function& function) {
   for (const BasicBlock& block : function)
     for (const Instruction& instruction : block) {
       const auto* call = dyn_cast<CallBase>(&instruction);
-      if (call && (call->isConvergent() || !(isa<IntrinsicInst>(call) || is_called(*call))))
-        return false;
+      bool plain = !call || isa<IntrinsicInst>(call) || is_called(*call) || packed_dot(*call);
+      if (!plain || (call && call->isConvergent())) return false;
     }
   return true;
 }

@@ -7,6 +7,7 @@
 #include "llvm/IR/PatternMatch.h"
 #include "metal/msl/kernel_abi.h"
 #include "metal/msl/passes/entry.h"
+#include "metal/msl/passes/packed_dot.h"
 
 namespace mlxn::msl {
 
@@ -113,7 +114,7 @@ bool LaneStrides::is_worth_vectorising(const Loop& loop) {
     for (const Instruction& instruction : *block) {
       if (++size > kMaxSize || instruction.isAtomic()) return false;
       if (const auto* call = dyn_cast<CallInst>(&instruction);
-          call && (!isa<IntrinsicInst>(call) || isa<MemIntrinsic>(call)))
+          call && (isa<MemIntrinsic>(call) || (!isa<IntrinsicInst>(call) && !packed_dot(*call))))
         return false;
       const Value* pointer = getLoadStorePointerOperand(&instruction);
       if (!pointer) continue;

@@ -20,6 +20,7 @@
 #include "metal/msl/passes/bfloat.h"
 #include "metal/msl/passes/cross_lane.h"
 #include "metal/msl/passes/keep_order.h"
+#include "metal/msl/passes/packed_dot.h"
 #include "metal/msl/passes/trim_loops.h"
 #include "metal/msl/passes/unroll.h"
 
@@ -77,6 +78,15 @@ void keep_branches_apart(Module& module, PassInstrumentationCallbacks& callbacks
     return !functions->contains(function);
   });
 }
+
+// Late: until then a product is one call, which moves and joins like any arithmetic.
+struct LowerPackedDots : PassInfoMixin<LowerPackedDots> {
+  static bool isRequired() { return true; }
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager&) {
+    lower_packed_dots(module);
+    return PreservedAnalyses::none();
+  }
+};
 
 // Private arrays become values, before other passes see loops over them.
 FunctionPassManager dissolve_private_arrays() {
@@ -159,6 +169,9 @@ void optimise(Module& module, TargetMachine& machine, OptimizationLevel level) {
     for (Function& function : module) lower_bfloat(function);
   managers.builder.registerVectorizerStartEPCallback(
       [](FunctionPassManager& passes, OptimizationLevel) { prepare_loops(passes); });
+  managers.builder.registerOptimizerLastEPCallback(
+      [](ModulePassManager& passes, OptimizationLevel) { passes.addPass(LowerPackedDots()); });
+  if (!managers.ptx) offer_packed_dots(module);
   ModulePassManager passes = level == OptimizationLevel::O0
                                  ? managers.builder.buildO0DefaultPipeline(level)
                                  : managers.builder.buildPerModuleDefaultPipeline(level);

@@ -43,6 +43,10 @@ __attribute__((const, nothrow)) void* __msl_buffer_address(unsigned index);
 __attribute__((const, nothrow)) void* __msl_constant_address(
     unsigned index);  // memory no kernel writes
 __attribute__((const, nothrow)) void* __msl_threadgroup_address(unsigned index);
+// Dot products, see mlxn/ops/common/dot.h.
+#define __MSL_PACKED_DOTS__ 1
+__attribute__((const, nothrow)) int __msl_dot4(unsigned bytes, int signed_bytes, int sum);
+__attribute__((const, nothrow)) float __msl_dot2(unsigned a, unsigned b, float sum);
 __attribute__((const, nothrow)) unsigned __msl_lane_id(void);
 __attribute__((const, nothrow)) unsigned __msl_thread_index(void);
 
