@@ -3,6 +3,7 @@
 // RUN-MATH: --emit ir -e math
 // RUN-WIDE: --emit ir --cpu x86-64-v4 -e math
 // RUN-GUARD: --emit ir -e guarded
+// RUN-CONVERT: --emit ir -e converts
 // RUN-WHY: --explain -e math
 #include <metal_stdlib>
 using namespace metal;
@@ -27,4 +28,11 @@ kernel void math(device float* x, uint i [[thread_position_in_grid]]) {
 // GUARD-NOT: masked.store
 kernel void guarded(device float* x, constant uint& n, uint i [[thread_position_in_grid]]) {
   if (i < n) x[i] = x[i] * 2;
+}
+
+// Saturating conversions stay vectors: LLVM 19 takes its own intrinsic apart.
+// CONVERT: fptosi <8 x float> %{{.+}} to <8 x i32>
+// CONVERT-NOT: llvm.fptosi.sat
+kernel void converts(device const float* x, device int* out, uint i [[thread_position_in_grid]]) {
+  out[i] = int(x[i]);
 }

@@ -7,6 +7,17 @@ const char* name_of(Type type) {
   return names[static_cast<int>(type)];
 }
 
+// The same for all threads, or neighbours for neighbours.
+std::string ExpressionMaker::input(const char* buffer) {
+  if (random_.percent(50)) return Text{buffer, "[lane + ", random_.below(900), "u]"};
+  return Text{buffer, "[uint(", uniform(Level::kGroup), ") & 1023u]"};
+}
+
+std::string ExpressionMaker::index(uint32_t count) {
+  if (scope_.wide) return Text{random_.below(count), "u"};
+  return Text{make(Type::kUint, 1), count == 4 ? " & 3u" : " % 3u"};
+}
+
 std::string ExpressionMaker::leaf(Type type) {
   if (!scope_.of(type).empty() && random_.percent(60)) return random_.pick(scope_.of(type));
   const auto& counters = scope_.uniform[random_.below(3)];
@@ -16,14 +27,18 @@ std::string ExpressionMaker::leaf(Type type) {
     const uint32_t k = random_.below(4);
     switch (type) {
       case Type::kInt: {
-        const std::string offset = Text{"in[(gid + ", random_.below(900), "u) & 1023u]"};
+        const std::string offset =
+            scope_.wide ? input("in") : Text{"in[(gid + ", random_.below(900), "u) & 1023u]"};
         return random_.pick<std::string>({offset, Text{"p.n[", k, "]"}, "int(lane)", "int(tid)"});
       }
       case Type::kUint: return random_.pick<std::string>({"lane", "tid", "gid", "sg", "n"});
       case Type::kFloat:
         return random_.pick<std::string>(
-            {Text{"p.s[", k, "]"}, Text{"fin[(gid * ", k + 1, "u) & 1023u]"}, "float(lane)"});
+            {Text{"p.s[", k, "]"},
+             scope_.wide ? input("fin") : Text{"fin[(gid * ", k + 1, "u) & 1023u]"},
+             "float(lane)"});
       case Type::kFloat4:
+        if (scope_.wide) break;
         return Text{"*(const device float4*)(fin + ((gid & 63u) * 4u + ", k * 4, "u))"};
       default: break;
     }
@@ -59,7 +74,7 @@ std::string ExpressionMaker::make(Type type, int depth) {
 std::string ExpressionMaker::integer(Type type, int depth) {
   auto any = [&] { return make(type, depth); };
   const std::string cast = name_of(type);
-  switch (random_.below(16)) {
+  switch (random_.below(17)) {
     case 0: return Text{"(", any(), " - ", any(), ")"};
     case 1: return Text{"(", any(), " * ", any(), ")"};
     case 2: return Text{"(", any(), " & ", any(), ")"};
@@ -94,8 +109,17 @@ std::string ExpressionMaker::integer(Type type, int depth) {
                   make(Type::kFloat, depth),
                   ", pi, lane))"};
     case 14:
-      if (scope_.kernel) return Text{cast, "(pi[", make(Type::kUint, depth), " & 3u])"};
+      if (scope_.kernel) return Text{cast, "(pi[", index(4), "])"};
       break;
+    case 15:
+      return Text{cast,
+                  "(__msl_dot4(",
+                  make(Type::kUint, depth),
+                  ", ",
+                  make(Type::kInt, depth),
+                  ", ",
+                  make(Type::kInt, depth),
+                  "))"};
     default: break;
   }
   return Text{"(", any(), " + ", any(), ")"};
@@ -104,7 +128,7 @@ std::string ExpressionMaker::integer(Type type, int depth) {
 std::string ExpressionMaker::floating(Type type, int depth) {
   auto any = [&] { return make(type, depth); };
   const std::string cast = name_of(type);
-  switch (random_.below(16)) {
+  switch (random_.below(17)) {
     case 0: return Text{"(", any(), " - ", any(), ")"};
     case 1:
     case 2: return Text{"(", any(), " * ", any(), ")"};
@@ -131,8 +155,15 @@ std::string ExpressionMaker::floating(Type type, int depth) {
       }
       break;
     case 14:
-      if (scope_.kernel) return Text{cast, "(pf[", make(Type::kUint, depth), " % 3u])"};
+      if (scope_.kernel) return Text{cast, "(pf[", index(3), "])"};
       break;
+    case 15: {  // of small numbers in both halves
+      auto pair = [&] {
+        return Text{"(as_type<uint>(", make(Type::kFloat, depth), ") & 0xffff0000u | 0x3fc0u)"};
+      };
+      const std::string a = pair(), b = pair();
+      return Text{cast, "(__msl_dot2(", a, ", ", b, ", ", make(Type::kFloat, depth), "))"};
+    }
     default: break;
   }
   return Text{"(", any(), " + ", any(), ")"};
@@ -240,6 +271,7 @@ std::string ExpressionMaker::trip_count(Level level) {
                                       scope_.kernel ? "int(lane & 3u)" : "2",
                                       scope_.kernel ? "int(tid % 4u)" : "3"});
   }
+  if (scope_.wide) return Text{"(p.n[", random_.below(8), "] + ", random_.below(3), ")"};
   if (random_.percent(30)) return Text{1 + random_.below(3)};
   return Text{"((", uniform(level), ") & 3)"};
 }

@@ -28,6 +28,7 @@ struct Scope {
   std::vector<std::string> uniform[3];    // ints never assigned to, by the Level that shares them
   bool kernel = false;                    // ids, parameters and inputs are in sight
   bool cross_lane = true;                 // simdgroup operations are allowed
+  bool wide = false;                      // see GeneratorOptions
   std::string helper;                     // function to call; empty: none
   const std::vector<std::string>& of(Type type) const { return variables[static_cast<int>(type)]; }
 };
@@ -39,6 +40,8 @@ class ExpressionMaker {
   std::string make(Type type, int depth = 2);
   // An int that is the same for all threads of `level`.
   std::string uniform(Level level, int depth = 1);
+  // A place in an array of `count`; in wide programs a known one.
+  std::string index(uint32_t count);
   // A truth value that is the same for all threads of `level`. kSimd may use simdgroup operations,
   // so the place must be reached by whole simdgroups.
   std::string condition(Level level);
@@ -50,6 +53,7 @@ class ExpressionMaker {
 
  private:
   std::string leaf(Type type);
+  std::string input(const char* buffer);
   std::string integer(Type type, int depth);
   std::string floating(Type type, int depth);
   std::string vector(Type type, int depth);

@@ -331,7 +331,10 @@ Batch make_batch(uint64_t seed, uint64_t number) {
   batch.input_seed = random.next();
   const uint32_t kind = random.below(3);
   batch.shape.kind = static_cast<msl::Shape::Kind>(kind);
-  bool flat = kind == 0 || random.percent(40);
+  GeneratorOptions options;
+  options.cross_lane = !random.percent(24);
+  options.wide = !options.cross_lane && random.percent(60);
+  const bool flat = kind == 0 || random.percent(options.wide ? 70 : 40);
   if (batch.shape.kind == msl::Shape::Kind::kFlat32) {
     for (uint32_t size : {32u, random.pick({64u, 96u, 256u, 1024u})})
       batch.launches.push_back(make_launch(random, size, 1, 1, 32));
@@ -345,8 +348,6 @@ Batch make_batch(uint64_t seed, uint64_t number) {
       batch.launches.push_back(make_launch(random, size.x, size.y, size.z, 1));
     }
   }
-  GeneratorOptions options;
-  options.cross_lane = !random.percent(12);
   options.flat = flat;
   // Without cross-lane operations, the compiler's own choice is a tier of its own.
   batch.tiers = {1, 2};

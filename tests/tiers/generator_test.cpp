@@ -5,6 +5,7 @@
 #include <set>
 
 #include "metal/msl/module.h"
+#include "tests/tiers/expression_maker.h"
 #include "tests/tiers/fuzz.h"
 #include "tests/tiers/shrink.h"
 
@@ -79,6 +80,8 @@ TEST(KernelGenerator, CoversTheLanguage) {
                            "pick(",
                            "mark(",
                            "fixed<1>(",
+                           "__msl_dot4(",
+                           "__msl_dot2(",
                            "kFlag ? ",
                            "is_function_constant_defined(kUnset)"}) {
     EXPECT_THAT(all, HasSubstr(part));
@@ -92,6 +95,28 @@ TEST(KernelGenerator, PlainKernelsHaveNoCrossLaneOperation) {
     EXPECT_THAT(text, testing::Not(HasSubstr("simd_")));
     EXPECT_THAT(text, testing::Not(HasSubstr("quad_")));
   }
+}
+
+TEST(KernelGenerator, WideKernelsRunSixteenThreadsAtATime) {
+  auto compiler = msl::compiler();
+  ASSERT_TRUE(compiler);
+  std::string text = prologue();
+  for (int i = 0; i < 30; ++i) {
+    const GeneratorOptions options = {.cross_lane = false, .flat = true, .wide = true};
+    text += print(generate_kernel(Text{"k", i}, static_cast<uint64_t>(i), options));
+  }
+  auto library = (*compiler)->create_library(text, {});
+  ASSERT_TRUE(library) << library.error().to_string();
+  msl::CompileRequest request;
+  request.constants = constants();
+  request.emit = msl::Emit::kExplanation;
+  request.target = {msl::Target::Kind::kCpu, "x86-64-v4", ""};
+  auto image = (*library)->compile(request);
+  ASSERT_TRUE(image) << image.error().to_string();
+  const std::string told(image->code.begin(), image->code.end());
+  int wide = 0;
+  for (size_t at = 0; (at = told.find("run 16 at a time", at)) != std::string::npos; ++at) ++wide;
+  EXPECT_GE(wide, 20) << told;
 }
 
 TEST(Shrink, KeepsWhatTheFailureNeeds) {

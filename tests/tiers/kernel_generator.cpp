@@ -49,15 +49,17 @@ class Generator {
 
   Program run() {
     scope_.cross_lane = options_.cross_lane;
-    if (random_.percent(50)) add_helper();
+    if (!options_.wide && random_.percent(50)) add_helper();
     if (!program_.helpers.empty() && random_.percent(40)) add_helper();
     const std::string helper = std::exchange(scope_, {}).helper;
     scope_.helper = helper;
     scope_.kernel = true;
     scope_.cross_lane = options_.cross_lane;
+    scope_.wide = options_.wide;
     maker_.set_budget(3 + random_.below(8), 2);
     write_frame();
     program_.body = statements(Place{}, 2 + random_.below(5));
+    if (options_.wide) program_.body.push_back(loop(Place{}));
     return std::move(program_);
   }
 
@@ -80,6 +82,12 @@ class Generator {
   Node group_phrase();
   Node simd_phrase(const Place& place);
   Node matrix_phrase();
+
+  // Word `number`, a text, of a thread's eight: of 16 threads one after the other, or side by side.
+  std::string word(const char* buffer, const std::string& number) const {
+    return options_.wide ? Text{"(", buffer, " + gid)[ulong(", number, ") * total]"}
+                         : Text{buffer, "[gid * 8u + ", number, "]"};
+  }
 
   // A level of decision that is possible at `flow`.
   Level decide(Level flow) {
@@ -124,6 +132,7 @@ void Generator::write_frame() {
       "    const device float* fin [[buffer(4)]], constant Parameters& p [[buffer(5)]],\n",
       options_.cross_lane ? "    threadgroup float* sf [[threadgroup(0)]],\n" : "",
       flat ? "    uint gid [[thread_position_in_grid]], uint n [[threads_per_threadgroup]],\n"
+             "    uint total [[threads_per_grid]],\n"
              "    uint tg [[threadgroup_position_in_grid]], uint tid "
              "[[thread_position_in_threadgroup]],\n"
            : "    uint3 gid3 [[thread_position_in_grid]], uint3 grid [[threads_per_grid]],\n"
@@ -137,6 +146,7 @@ void Generator::write_frame() {
   if (!flat) {
     setup.push_back("uint gid = (gid3.z * grid.y + gid3.y) * grid.x + gid3.x;");
     setup.push_back("uint n = n3.x * n3.y * n3.z;");
+    setup.push_back("uint total = grid.x * grid.y * grid.z;");
     setup.push_back("uint tg = (tg3.z * groups.y + tg3.y) * groups.x + tg3.x;");
   }
   setup.push_back("int pi[4], pj[4]; float pf[3];");
@@ -168,18 +178,25 @@ void Generator::write_frame() {
     setup.push_back(kBarrier);
   }
   auto& finish = program_.finish;
-  finish.push_back("out[gid * 8u] = uint(i0); out[gid * 8u + 1u] = uint(i1);");
-  finish.push_back("out[gid * 8u + 2u] = u0; out[gid * 8u + 3u] = uint(g0 + g1);");
-  finish.push_back(
-      "for (int k = 0; k < 4; ++k) out[gid * 8u + 4u] += uint(pi[k] * (k + 1) - pj[k]);");
-  finish.push_back("fout[gid * 8u] = f0; fout[gid * 8u + 1u] = f1;");
-  finish.push_back("for (int k = 0; k < 3; ++k) fout[gid * 8u + 2u] += pf[k];");
-  if (!scope_.of(Type::kHalf).empty()) finish.push_back("fout[gid * 8u + 3u] = float(h0);");
-  if (!scope_.of(Type::kFloat2).empty()) finish.push_back("fout[gid * 8u + 4u] = w0.x + w0.y;");
-  if (!scope_.of(Type::kFloat4).empty())
-    finish.push_back("fout[gid * 8u + 5u] = v0.x - v0.y * v0.z + v0.w;");
-  if (!scope_.of(Type::kLong).empty())
-    finish.push_back("out[gid * 8u + 5u] = uint(l0); out[gid * 8u + 6u] = uint(l0 >> 32);");
+  auto put = [&](const char* buffer, const char* number, const char* how, const char* value) {
+    finish.push_back(Text{word(buffer, number), how, value, ";"});
+  };
+  put("out", "0u", " = ", "uint(i0)");
+  put("out", "1u", " = ", "uint(i1)");
+  put("out", "2u", " = ", "u0");
+  put("out", "3u", " = ", "uint(g0 + g1)");
+  finish.push_back(Text{"for (int k = 0; k < 4; ++k) ", word("out", "4u"),
+                        " += uint(pi[k] * (k + 1) - pj[k]);"});
+  put("fout", "0u", " = ", "f0");
+  put("fout", "1u", " = ", "f1");
+  finish.push_back(Text{"for (int k = 0; k < 3; ++k) ", word("fout", "2u"), " += pf[k];"});
+  if (!scope_.of(Type::kHalf).empty()) put("fout", "3u", " = ", "float(h0)");
+  if (!scope_.of(Type::kFloat2).empty()) put("fout", "4u", " = ", "w0.x + w0.y");
+  if (!scope_.of(Type::kFloat4).empty()) put("fout", "5u", " = ", "v0.x - v0.y * v0.z + v0.w");
+  if (!scope_.of(Type::kLong).empty()) {
+    put("out", "5u", " = ", "uint(l0)");
+    put("out", "6u", " = ", "uint(l0 >> 32)");
+  }
   if (options_.cross_lane) finish.push_back("out[gid * 8u + 7u] ^= uint(si[tid] + sc[tid].get());");
 }
 
@@ -223,7 +240,7 @@ Node Generator::statement(const Place& place) {
   const bool group = options_.cross_lane && place.flow == Level::kGroup && scope_.kernel;
   const uint32_t kind = random_.below(100);
   if (kind < 12 && inner) return if_statement(place);
-  if (kind < 22 && inner) return loop(place);
+  if (kind < 22 && inner && !(options_.wide && place.flow == Level::kLane)) return loop(place);
   if (kind < 26 && inner) return switch_statement(place);
   if (kind < 30 && !loops_.empty()) return jump(place);
   if (kind < 33) return early_return(place);
@@ -232,7 +249,7 @@ Node Generator::statement(const Place& place) {
   if (kind < 55 && place.lockstep && options_.cross_lane) return simd_phrase(place);
   if (kind < 57 && options_.cross_lane && scope_.kernel) return matrix_phrase();
   if (kind < 70 && scope_.kernel) return memory_access(place);
-  if (kind < 79 && scope_.kernel) return Node::line(pointers_.statement());
+  if (kind < 79 && scope_.kernel && !options_.wide) return Node::line(pointers_.statement());
   return assignment(place);
 }
 
@@ -243,11 +260,9 @@ Node Generator::assignment(const Place& place) {
   }
   if (random_.percent(12)) {
     if (scope_.kernel && random_.percent(40)) {
-      return Node::line(
-          Text{"pf[", maker_.make(Type::kUint, 1), " % 3u] = ", maker_.make(Type::kFloat), ";"});
+      return Node::line(Text{"pf[", maker_.index(3), "] = ", maker_.make(Type::kFloat), ";"});
     }
-    return Node::line(
-        Text{"pi[", maker_.make(Type::kUint, 1), " & 3u] = ", maker_.make(Type::kInt), ";"});
+    return Node::line(Text{"pi[", maker_.index(4), "] = ", maker_.make(Type::kInt), ";"});
   }
   for (;;) {
     const Type type = static_cast<Type>(random_.below(7));
@@ -263,15 +278,15 @@ Node Generator::assignment(const Place& place) {
 Node Generator::memory_access(const Place& place) {
   const uint32_t kind = random_.below(10);
   if (kind < 3) {  // the thread's own words, in places the compiler knows and in others
-    auto word = [&] {
-      return random_.percent(50)
-                 ? Text{"out[gid * 8u + ", 4 + random_.below(4), "u]"}
-                 : Text{"out[gid * 8u + 4u + (", maker_.make(Type::kUint, 1), " & 3u)]"};
+    auto some_word = [&] {
+      return random_.percent(50) || (options_.wide && !loops_.empty())
+                 ? word("out", Text{4 + random_.below(4), "u"})
+                 : word("out", Text{"4u + (", maker_.make(Type::kUint, 1), " & 3u)"});
     };
-    const std::string written = word(), read = word();
+    const std::string written = some_word(), read = some_word();
     return Node::line(Text{written, " = ", maker_.make(Type::kUint), " + ", read, ";"});
   }
-  if (kind < 5) {
+  if (kind < 5 && !options_.wide) {
     const uint32_t slot = random_.below(kCounters);  // each slot knows one operation
     const char* operations[] = {"add", "or", "xor", "and", "max", "min"};
     return Node::line(Text{"atomic_fetch_", operations[slot % 6], "_explicit(acc + ", slot, ", ",
@@ -319,7 +334,7 @@ Node Generator::switch_statement(const Place& place) {
 }
 
 Node Generator::loop(const Place& place) {
-  const Level level = decide(place.flow);
+  const Level level = options_.wide ? Level::kGroup : decide(place.flow);
   // Lanes that go on early with the next turn leave the lockstep of the whole loop.
   const bool skips = level != Level::kLane && scope_.kernel && random_.percent(15);
   const bool lockstep = place.lockstep && level != Level::kLane && !skips && random_.percent(50);
@@ -362,10 +377,11 @@ Node Generator::jump(const Place& place) {
 }
 
 Node Generator::early_return(const Place& place) {
+  if (options_.wide && place.depth > 0) return assignment(place);
   const Level level = decide(place.flow);
   std::vector<Node> body;
   if (scope_.kernel && random_.percent(70)) {
-    body.push_back(Node::line(Text{"out[gid * 8u + 6u] = ", maker_.make(Type::kUint), ";"}));
+    body.push_back(Node::line(Text{word("out", "6u"), " = ", maker_.make(Type::kUint), ";"}));
   }
   std::string condition = maker_.condition(level);
   if (scope_.kernel && level == Level::kLane) {  // most threads should live on

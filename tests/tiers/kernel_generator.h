@@ -17,6 +17,9 @@ namespace mlxn::tiers {
 struct GeneratorOptions {
   bool cross_lane = true;  // false: no barrier and no simdgroup operation
   bool flat = false;       // one-dimensional ids
+  // Loops that all threads run alike over memory that lies side by side, without cross-lane
+  // operations: what the compiler runs 16 threads at a time.
+  bool wide = false;
 };
 
 // The same program for the same arguments, on any machine.

@@ -82,8 +82,12 @@ std::string reason(const Kernel& kernel, const CompileRequest& request,
     return str("no lower tier than ", request.forced_tier, " was allowed");
   switch (kernel.tier) {
     case Tier::kWorkItemLoop:
-      return "no cross-lane operation: threads run one after the other, in a loop that is "
-             "vectorised";
+      if (!refusal)
+        return "no cross-lane operation: rows of 16 n threads run 16 at a time, as vectors";
+      return str(
+          "no cross-lane operation: threads run one after the other, in a loop that is vectorised; "
+          "not 16 at a time: ",
+          refusal->why, refusal->where ? " at " + place_of(refusal->where) : "");
     case Tier::kRegions:
       return "all lanes of a simdgroup reach every cross-lane operation together: control flow is "
              "kept once, lanes run in loops between the operations";

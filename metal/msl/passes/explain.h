@@ -11,7 +11,8 @@
 namespace mlxn::msl {
 
 // Describes a kernel that has been lowered from `entry`, the entry function as it was before a tier
-// was built from it, with line numbers. `refusal`: why tier 1 was not possible.
+// was built from it, with line numbers. `refusal`: why tier 1 was not possible, or why tier 0 does
+// not take threads 16 at a time.
 std::string explain(llvm::Function& entry, const Kernel& kernel, const CompileRequest& request,
                     const std::optional<Refusal>& refusal);
 

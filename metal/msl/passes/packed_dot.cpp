@@ -111,7 +111,9 @@ Value* emit_form(IRBuilder<>& builder, const VectorForm& form, ArrayRef<Value*> 
   unsigned count = elements(in[0]);
   SmallVector<Value*, 3> operands[2];
   if (count == 1) {
-    for (Value* value : in) operands[0].push_back(builder.CreateVectorSplat(4, value));
+    for (Value* value : in)
+      operands[0].push_back(builder.CreateInsertElement(
+          PoisonValue::get(FixedVectorType::get(value->getType(), 4)), value, uint64_t{0}));
     return builder.CreateExtractElement(form.emit(builder, operands[0]), uint64_t{0});
   }
   if (count <= form.most) return form.emit(builder, in);

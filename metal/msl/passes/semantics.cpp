@@ -1,5 +1,7 @@
 #include "metal/msl/passes/semantics.h"
 
+#include <cmath>
+
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -50,20 +52,44 @@ Value* float_of(IRBuilder<>& builder, Value* number) {
   return builder.CreateFPExt(number, number->getType()->getWithNewType(builder.getFloatTy()));
 }
 
-// `conversion` is a cast, or the saturating intrinsic of a narrow type.
-void saturate_conversion(Instruction& conversion, Intrinsic::ID id) {
-  IRBuilder<> builder(&conversion);
-  Value* number = float_of(builder, conversion.getOperand(0));
-  Value* result = builder.CreateIntrinsic(id, {conversion.getType(), number->getType()}, {number});
-  conversion.replaceAllUsesWith(result);
-  conversion.eraseFromParent();
+// LLVM 19 takes the saturating intrinsic apart for x86 when it is one of vectors; this stays one.
+// `number` is clamped to what both types hold. The highest 32-bit number is none of these, so what
+// lies above is chosen afterwards, as 0 is for NaN.
+Value* clamp_and_convert(IRBuilder<>& builder, Value* number, Type* to, bool is_signed) {
+  unsigned bits = to->getScalarSizeInBits(), mantissa = 24;
+  unsigned magnitude = is_signed ? bits - 1 : bits;
+  Type* floats = number->getType();
+  Constant* low = ConstantFP::get(floats, is_signed ? -std::ldexp(1.0, int(magnitude)) : 0.0);
+  Constant* above = ConstantFP::get(floats, std::ldexp(1.0, int(magnitude)));
+  double step = magnitude > mantissa ? std::ldexp(1.0, int(magnitude - mantissa)) : 1;
+  Constant* high = ConstantFP::get(floats, std::ldexp(1.0, int(magnitude)) - step);
+  Value* some = builder.CreateSelect(builder.CreateFCmpOGT(number, low), number, low);
+  some = builder.CreateSelect(builder.CreateFCmpOLT(some, high), some, high);
+  Type* words = to->getWithNewBitWidth(32);
+  Value* result = is_signed ? builder.CreateFPToSI(some, words) : builder.CreateFPToUI(some, words);
+  result = builder.CreateTrunc(result, to);
+  if (magnitude > mantissa) {
+    APInt most = is_signed ? APInt::getSignedMaxValue(bits) : APInt::getMaxValue(bits);
+    result = builder.CreateSelect(builder.CreateFCmpOGE(number, above), ConstantInt::get(to, most),
+                                  result);
+  }
+  if (!is_signed) return result;  // NaN has become the low end, which is 0
+  return builder.CreateSelect(builder.CreateFCmpUNO(number, number), Constant::getNullValue(to),
+                              result);
 }
 
-void widen_conversion(IntrinsicInst& intrinsic) {
-  Intrinsic::ID id = intrinsic.getIntrinsicID();
-  if ((id == Intrinsic::fptosi_sat || id == Intrinsic::fptoui_sat) &&
-      intrinsic.getArgOperand(0)->getType()->getScalarSizeInBits() < 32)
-    saturate_conversion(intrinsic, id);
+// `conversion` is a cast or the saturating intrinsic.
+void saturate_conversion(Instruction& conversion, Intrinsic::ID id, bool for_processor) {
+  IRBuilder<> builder(&conversion);
+  Value* number = float_of(builder, conversion.getOperand(0));
+  Type* to = conversion.getType();
+  bool in_words =
+      number->getType()->getScalarType()->isFloatTy() && to->getScalarSizeInBits() <= 32;
+  Value* result = for_processor && in_words
+                      ? clamp_and_convert(builder, number, to, id == Intrinsic::fptosi_sat)
+                      : builder.CreateIntrinsic(id, {to, number->getType()}, {number});
+  conversion.replaceAllUsesWith(result);
+  conversion.eraseFromParent();
 }
 
 // a * b + c in 16 bits, where it may be contracted, is rounded once, as by a GPU's instruction.
@@ -188,16 +214,21 @@ void define_semantics(Module& module, bool for_processor) {
           case Instruction::FSub:
             if (for_processor) contract_narrow(cast<BinaryOperator>(instruction));
             break;
-          case Instruction::FPToSI: saturate_conversion(instruction, Intrinsic::fptosi_sat); break;
-          case Instruction::FPToUI: saturate_conversion(instruction, Intrinsic::fptoui_sat); break;
+          case Instruction::FPToSI:
+            saturate_conversion(instruction, Intrinsic::fptosi_sat, for_processor);
+            break;
+          case Instruction::FPToUI:
+            saturate_conversion(instruction, Intrinsic::fptoui_sat, for_processor);
+            break;
           case Instruction::Trunc: normalise_bool(cast<TruncInst>(instruction)); break;
           default:
             if (for_processor) relax(instruction);
             auto* intrinsic = dyn_cast<IntrinsicInst>(&instruction);
             if (!intrinsic) break;
-            if (intrinsic->getIntrinsicID() != Intrinsic::fmuladd)
-              widen_conversion(*intrinsic);
-            else if (for_processor && is_narrow(*intrinsic))
+            Intrinsic::ID id = intrinsic->getIntrinsicID();
+            if (id == Intrinsic::fptosi_sat || id == Intrinsic::fptoui_sat)
+              saturate_conversion(*intrinsic, id, for_processor);
+            else if (id == Intrinsic::fmuladd && for_processor && is_narrow(*intrinsic))
               round_once(*intrinsic, intrinsic->getArgOperand(0), intrinsic->getArgOperand(1),
                          intrinsic->getArgOperand(2));
         }

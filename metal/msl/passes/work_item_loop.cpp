@@ -1,9 +1,14 @@
 #include "metal/msl/passes/work_item_loop.h"
 
+#include <cstddef>
+
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
+#include "metal/msl/kernel_abi.h"
 #include "metal/msl/passes/entry.h"
+#include "metal/msl/passes/thread_steps.h"
+#include "metal/msl/passes/wide_loop.h"
 
 namespace mlxn::msl {
 
@@ -50,9 +55,10 @@ Loop open_loop(IRBuilder<>& builder, Function& function, const char* name) {
   return {body, nullptr, counter};
 }
 
-void close_loop(IRBuilder<>& builder, Function& function, Loop& loop, Value* count, MDNode* group) {
+void close_loop(IRBuilder<>& builder, Function& function, Loop& loop, Value* count, unsigned step,
+                MDNode* group) {
   Value* next =
-      builder.CreateAdd(loop.counter, builder.getInt32(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
+      builder.CreateAdd(loop.counter, builder.getInt32(step), "", /*HasNUW=*/true, /*HasNSW=*/true);
   BasicBlock* latch = builder.GetInsertBlock();
   loop.exit = BasicBlock::Create(function.getContext(), "", &function);
   BranchInst* branch =
@@ -69,15 +75,26 @@ void close_loop(IRBuilder<>& builder, Function& function, Loop& loop, Value* cou
   builder.SetInsertPoint(loop.exit);
 }
 
+// Whether the threads of a row can be taken 16 at a time: the place of each set is a multiple of
+// it.
+Value* has_sets(IRBuilder<>& builder, Value* dispatch, Value* width) {
+  Value* place = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), dispatch,
+                                                    offsetof(MslDispatch, threads_per_threadgroup));
+  Value* both = builder.CreateOr(width, builder.CreateLoad(builder.getInt32Ty(), place));
+  return builder.CreateIsNull(builder.CreateAnd(both, kSetSize - 1));
+}
+
 }  // namespace
 
-void build_work_item_loop(Function& entry, Kernel& kernel) {
+std::optional<Refusal> build_work_item_loop(Function& entry, Kernel& kernel) {
   LLVMContext& context = entry.getContext();
   kernel.tier = Tier::kWorkItemLoop;
   Function* loop_function = create_threadgroup_function(entry, kernel);
   MDNode* group = mark_parallel(entry);
   entry.setLinkage(GlobalValue::InternalLinkage);
   entry.addFnAttr(Attribute::AlwaysInline);
+  std::optional<Refusal> refusal;
+  Function* wide = make_wide(entry, refusal);
 
   IRBuilder<> builder(BasicBlock::Create(context, "entry", loop_function));
   Value* dispatch = loop_function->getArg(0);
@@ -87,14 +104,32 @@ void build_work_item_loop(Function& entry, Kernel& kernel) {
   Value* sz = load_group_size(builder, threadgroup, 2);
   Loop z = open_loop(builder, *loop_function, "z");
   Loop y = open_loop(builder, *loop_function, "y");
-  Loop x = open_loop(builder, *loop_function, "x");
-  Value* row = builder.CreateNUWAdd(builder.CreateNUWMul(z.counter, sy), y.counter);
-  Value* thread = builder.CreateNUWAdd(builder.CreateNUWMul(row, sx), x.counter);
-  builder.CreateCall(&entry, {dispatch, threadgroup, x.counter, y.counter, z.counter, thread});
-  close_loop(builder, *loop_function, x, sx, group);
-  close_loop(builder, *loop_function, y, sy, nullptr);
-  close_loop(builder, *loop_function, z, sz, nullptr);
+  auto run_row = [&](Function& body, unsigned step, MDNode* parallel) {
+    Loop x = open_loop(builder, *loop_function, "x");
+    Value* row = builder.CreateNUWAdd(builder.CreateNUWMul(z.counter, sy), y.counter);
+    Value* thread = builder.CreateNUWAdd(builder.CreateNUWMul(row, sx), x.counter);
+    builder.CreateCall(&body, {dispatch, threadgroup, x.counter, y.counter, z.counter, thread});
+    close_loop(builder, *loop_function, x, sx, step, parallel);
+  };
+  if (wide) {
+    BasicBlock* sets = BasicBlock::Create(context, "sets", loop_function);
+    BasicBlock* threads = BasicBlock::Create(context, "threads", loop_function);
+    BasicBlock* end = BasicBlock::Create(context, "row", loop_function);
+    builder.CreateCondBr(has_sets(builder, dispatch, sx), sets, threads);
+    builder.SetInsertPoint(sets);
+    run_row(*wide, kSetSize, nullptr);
+    builder.CreateBr(end);
+    builder.SetInsertPoint(threads);
+    run_row(entry, 1, group);
+    builder.CreateBr(end);
+    builder.SetInsertPoint(end);
+  } else {
+    run_row(entry, 1, group);
+  }
+  close_loop(builder, *loop_function, y, sy, 1, nullptr);
+  close_loop(builder, *loop_function, z, sz, 1, nullptr);
   builder.CreateRetVoid();
+  return refusal;
 }
 
 }  // namespace mlxn::msl

@@ -98,7 +98,7 @@ void lower_to_cpu(llvm::Module& module, std::vector<Kernel>& kernels, const Comp
       refusal = build_regions(entry, kernel, request, machine);
     } else {
       lower_matrix_memory(entry);
-      build_work_item_loop(entry, kernel);
+      refusal = build_work_item_loop(entry, kernel);
     }
     if (!shown) continue;
     *explanation += explain(*shown, kernel, request, refusal);
