@@ -7,8 +7,8 @@
 #pragma once
 
 #include "mlxn/ops/common/dot.h"
+#include "mlxn/ops/common/rounded_rows.h"
 #include "mlxn/ops/matmul/packed_matmul_args.h"
-#include "mlxn/ops/matmul/rounded_rows.h"
 #include "mlxn/quant/packed_rows.h"
 
 // Which column a thread makes: the one at `lane` of group `set` of the weights.
@@ -65,30 +65,23 @@ inline void add_block(thread float (&sums)[M], thread const UnitReader<Unit>& we
                       device const int* x) {
   uint words[8];
   weights.codes(block, words);
-  const float scale = weights.scale(block, 0);
-  const float upper_scale = Unit::kFine == 2 ? weights.scale(block, 1) : 0;
+  const float lower_scale = weights.scale(block, 0);
+  const float upper_scale = Unit::kFine == 2 ? weights.scale(block, 1) : lower_scale;
   const float offset = Unit::kHasOffsets ? weights.offset(block) : 0;
 #pragma unroll
   for (uint m = 0; m < M; ++m) {
-    const float x_scale = as_float(x[kScaleWord * M + m]);
-    if (Unit::kFine == 2) {
-      int upper = x[kUpperStartWord * M + m], lower = x[kStartWord * M + m] - upper;
+    int lower = Unit::kHasOffsets ? 0 : x[kStartWord * M + m];
+    int upper = Unit::kHasOffsets ? 0 : x[(kStartWord + 1) * M + m];
 #pragma unroll
-      for (uint i = 0; i < 4; ++i) {
-        lower = dot4(words[i], x[i * M + m], lower);
-        upper = dot4(words[i + 4], x[(i + 4) * M + m], upper);
-      }
-      sums[m] = fma(scale * x_scale, static_cast<float>(lower), sums[m]);
-      sums[m] = fma(upper_scale * x_scale, static_cast<float>(upper), sums[m]);
-    } else {
-      int dot = Unit::kHasOffsets ? 0 : x[kStartWord * M + m];
-#pragma unroll
-      for (uint i = 0; i < 8; ++i) dot = dot4(words[i], x[i * M + m], dot);
-      sums[m] = fma(scale * x_scale, static_cast<float>(dot), sums[m]);
+    for (uint i = 0; i < 4; ++i) {
+      lower = dot4(words[i], x[i * M + m], lower);
+      upper = dot4(words[i + 4], x[(i + 4) * M + m], upper);
     }
-    if (Unit::kHasOffsets) {
-      sums[m] = fma(offset, as_float(x[kScaledSumWord * M + m]), sums[m]);
-    }
+    const float x_lower = as_float(x[kScaleWord * M + m]);
+    const float x_upper = as_float(x[(kScaleWord + 1) * M + m]);
+    sums[m] = fma(lower_scale * x_lower, static_cast<float>(lower), sums[m]);
+    sums[m] = fma(upper_scale * x_upper, static_cast<float>(upper), sums[m]);
+    if (Unit::kHasOffsets) sums[m] = fma(offset, as_float(x[kSumWord * M + m]), sums[m]);
   }
 }
 

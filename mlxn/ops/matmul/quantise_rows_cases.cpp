@@ -37,7 +37,7 @@ OpCase special(const char* what, std::vector<double> values) {
 std::vector<OpCases> quantise_rows_cases() {
   OpCases out = {"quantise_rows",
                  "mlxn/ops/matmul/quantise_rows.h",
-                 "y = round(x / s), s = max|x| / 127",
+                 "y = round(x / s), s = max(abs x) / 127",
                  {},
                  {}};
   for (uint64_t rows : {1u, 2u, 4u, 5u, 8u, 9u, 16u, 17u, 33u}) {
@@ -55,25 +55,25 @@ std::vector<OpCases> quantise_rows_cases() {
   using enum ErrorCode;
   out.wrong_calls = {
       {"rows that split a block",
-       {{kF32, {2, 40}}, {kI32, {1, 1, 12, 4}}},
+       {{kF32, {2, 40}}, {kI32, {1, 1, 13, 4}}},
        call,
        kShapeMismatch,
        "quantise_rows: rows of 40 elements, expected a multiple of 32"},
       {"input of another dtype",
-       {{kF16, {2, 32}}, {kI32, {1, 1, 12, 4}}},
+       {{kF16, {2, 32}}, {kI32, {1, 1, 13, 4}}},
        call,
        kDtypeMismatch,
        "quantise_rows: input is f16, expected f32"},
       {"output in another tile",
-       {{kF32, {2, 32}}, {kI32, {4, 1, 12, 1}}},
+       {{kF32, {2, 32}}, {kI32, {4, 1, 13, 1}}},
        call,
        kShapeMismatch,
-       "quantise_rows: output has shape [4, 1, 12, 1], expected [1, 1, 12, 4]"},
+       "quantise_rows: output has shape [4, 1, 13, 1], expected [1, 1, 13, 4]"},
       {"output too short",
-       {{kF32, {17, 32}}, {kI32, {1, 1, 12, 16}}},
+       {{kF32, {17, 32}}, {kI32, {1, 1, 13, 16}}},
        call,
        kShapeMismatch,
-       "quantise_rows: output has 192 elements, shape [1, 1, 12, 16], expected 384"},
+       "quantise_rows: output has 208 elements, shape [1, 1, 13, 16], expected 416"},
   };
   return {out};
 }
