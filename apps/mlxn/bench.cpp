@@ -317,7 +317,7 @@ void add_bench(CLI::App& app, Run& run) {
       "run once to warm up; its logits must be finite and the same in every repetition.");
   auto options = std::make_shared<Options>();
   add_model_option(*command, options->model);
-  add_thread_option(*command, options->model);
+  add_compute_options(*command, options->model);
   command->add_option("-p,--n-prompt", options->prompts, "tokens to read (default 512); 0: none")
       ->delimiter(',');
   command->add_option("-n,--n-gen", options->answers, "tokens to write (default 128); 0: none")

@@ -130,7 +130,7 @@ void print_text(const Options& options, const io::GgufFile& file) {
     std::printf("  %-8s %6" PRIu64 " tensors  %s\n", type.c_str(), sum.first,
                 gigabytes(sum.second).c_str());
   std::printf("parameters      %.2f M\n", static_cast<double>(totals.parameters) / 1e6);
-  std::printf("weights         %s, used where they lie in the file\n",
+  std::printf("weights         %s, on processors copied in another order unless --exact\n",
               gigabytes(totals.bytes).c_str());
   if (const uint64_t cache = cache_bytes(file.metadata(), options.model.context))
     std::printf("KV cache (f16)  %s for a context of %s\n", gigabytes(cache).c_str(),

@@ -16,9 +16,11 @@ void add_model_option(CLI::App& command, ModelOptions& options) {
   command.add_option("-m,--model", options.path, "the model, a GGUF file")->required();
 }
 
-void add_thread_option(CLI::App& command, ModelOptions& options) {
+void add_compute_options(CLI::App& command, ModelOptions& options) {
   command.add_option("-t,--threads", options.threads, "threads that compute (default: all cores)")
       ->check(CLI::Range(1, 1024));
+  command.add_flag("--exact,--mmap", options.exact,
+                   "weights as they lie in the file, activations unrounded: slower");
 }
 
 void add_evaluator_options(CLI::App& command, ModelOptions& options,
@@ -40,7 +42,8 @@ Result<LoadedModel> load_model(const ModelOptions& options) {
     return [&progress, what](uint64_t done, uint64_t total) { progress.show(what, done, total); };
   };
   MLXN_ASSIGN(loaded.model,
-              model::Model::load(device, options.path, {.progress = show("weights")}));
+              model::Model::load(device, options.path,
+                                 {.exact = options.exact, .progress = show("weights")}));
   auto tokenizer = text::Tokenizer::create(loaded.model->metadata());
   if (!tokenizer) return std::move(tokenizer.error().add_context(options.path));
   loaded.tokenizer = std::move(*tokenizer);

@@ -18,11 +18,12 @@ struct ModelOptions {
   uint64_t context = 0;
   uint32_t chunk = 512;
   std::string cache = "f16";
+  bool exact = false;
   bool quiet = false;
 };
 
-void add_model_option(CLI::App& command, ModelOptions& options);   // -m
-void add_thread_option(CLI::App& command, ModelOptions& options);  // -t
+void add_model_option(CLI::App& command, ModelOptions& options);     // -m
+void add_compute_options(CLI::App& command, ModelOptions& options);  // -t, --exact
 // -c, -b, --cache-type; what -c is when it is not given differs between commands
 void add_evaluator_options(CLI::App& command, ModelOptions& options,
                            std::string_view default_context);

@@ -102,7 +102,7 @@ void add_perplexity(CLI::App& app, Run& run) {
       "Exit status: 0 done, 1 the model or the text cannot be used.");
   auto options = std::make_shared<Options>();
   add_model_option(*command, options->model);
-  add_thread_option(*command, options->model);
+  add_compute_options(*command, options->model);
   add_evaluator_options(*command, options->model, "512");
   command->add_option("-f,--file", options->file, "the text")->required();
   command->add_option("--chunks", options->chunks, "look at no more than so many chunks");

@@ -222,12 +222,12 @@ void add_run(CLI::App& app, Run& run) {
   command->add_flag("--raw", options->raw, "continue the text, without the model's chat template");
   command->add_flag("!--no-stats", options->show_stats, "no line with times behind an answer");
   command->add_flag("-q,--quiet", options->model.quiet, "no progress");
-  add_thread_option(*command, options->model);
+  add_compute_options(*command, options->model);
   add_evaluator_options(*command, options->model, "as trained, at most 8192");
   add_sampling_options(*command, *options);
   command->footer(
       "Examples:\n"
-      "  mlxn run -m model.gguf \"What is the capital of France?\"\n"
+      "  mlxn run -m model.gguf \"What is the capital of Japan?\"\n"
       "  mlxn run -m model.gguf --temp 0 -n 64 --raw \"Once upon a time\"\n"
       "  mlxn run -m model.gguf                      # chat\n"
       "Exit status: 0 done, 1 the model cannot be used, 130 the answer was interrupted.");

@@ -18,12 +18,15 @@ Result<std::shared_ptr<const Model>> Model::load(const Device& device, const std
   MLXN_ASSIGN(auto file, io::GgufFile::open(path));
   std::shared_ptr<Model> model(new Model(device));
   model->file_ = std::make_shared<const io::GgufFile>(std::move(file));
-  Weights weights(device, model->file_, {.copy = options.copy, .progress = options.progress});
+  Weights weights(device, model->file_,
+                  {.copy = options.copy, .exact = options.exact, .progress = options.progress});
   auto architecture = create_architecture(weights, options.architectures);
   if (!architecture) return std::move(architecture.error().add_context(path));
+  if (Status packed = weights.pack(); !packed) return std::move(packed.error().add_context(path));
   model->architecture_ = std::move(*architecture);
   model->mapped_ = weights.mapped_bytes();
   model->copied_ = weights.copied_bytes();
+  model->packed_ = weights.packed_bytes();
   return std::shared_ptr<const Model>(std::move(model));
 }
 

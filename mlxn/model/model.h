@@ -13,7 +13,10 @@ namespace mlxn::model {
 struct LoadOptions {
   // Weights are uploaded even where the device could use the file's own pages.
   bool copy = false;
-  // Bytes of weights that are ready, and all there are. Only uploading takes long.
+  // On a processor, products of matrices in block formats take weights packed anew and activations
+  // rounded to 8 bits, which is fast. Exact ones use the file's own pages and round nothing.
+  bool exact = false;
+  // Bytes of weights that are ready, and all there are. Only uploading and packing take long.
   std::function<void(uint64_t done, uint64_t total)> progress = {};
   ArchitectureList architectures = model::architectures();
 };
@@ -23,7 +26,7 @@ class Model {
  public:
   // Maps the file and finds its tensors; nothing is compiled or computed. The device must order
   // dispatches by itself (RuntimeOptions::auto_barrier or serial_dispatch), else kInvalidArgument.
-  // Weights are used where they lie, or uploaded to devices that have memory of their own.
+  // Weights are used where they lie, packed, or uploaded to devices that have memory of their own.
   static Result<std::shared_ptr<const Model>> load(const Device& device, const std::string& path,
                                                    const LoadOptions& options = {});
 
@@ -34,6 +37,7 @@ class Model {
   const ModelShape& shape() const { return architecture_->shape(); }
   uint64_t mapped_bytes() const { return mapped_; }  // of weights, used in place
   uint64_t copied_bytes() const { return copied_; }
+  uint64_t packed_bytes() const { return packed_; }  // of matrices, in the form they are used in
   // Gets the kernels ready that passes over this model's types of weights need, so that none is
   // compiled later. `cache` is EvaluatorOptions::cache; progress counts kernels.
   using Progress = std::function<void(uint64_t done, uint64_t total)>;
@@ -47,7 +51,7 @@ class Model {
   Device device_;
   std::shared_ptr<const io::GgufFile> file_;
   std::unique_ptr<Architecture> architecture_;
-  uint64_t mapped_ = 0, copied_ = 0;
+  uint64_t mapped_ = 0, copied_ = 0, packed_ = 0;
 };
 
 }  // namespace mlxn::model

@@ -1,12 +1,15 @@
 #include "mlxn/ops/fusion_rules.h"
 
+#include "mlxn/ops/activation/silu_mul_quantise.h"
 #include "mlxn/ops/matmul/matmul_silu_mul.h"
 #include "mlxn/ops/norm/rms_norm.h"
+#include "mlxn/ops/norm/rms_norm_quantise.h"
 
 namespace mlxn {
 
 ArrayRef<FusionRule> fusion_rules() {
-  static const FusionRule kRules[] = {kMatmulSiluMulRule, kRmsNormMulRule, kAddRmsNormRule};
+  static const FusionRule kRules[] = {kMatmulSiluMulRule, kRmsNormMulRule, kAddRmsNormRule,
+                                      kRmsNormQuantiseRule, kSiluMulQuantiseRule};
   return kRules;
 }
 

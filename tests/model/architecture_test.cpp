@@ -17,29 +17,41 @@ std::string file_of(std::string_view architecture, const char* suffix) {
   return variable("MLXN_TEST_SMALL_MODELS") + "/" + std::string(architecture) + suffix;
 }
 
-Result<Evaluator> open_small(std::string_view architecture, const EvaluatorOptions& options) {
+Result<Evaluator> open_small(std::string_view architecture, const EvaluatorOptions& options,
+                             bool exact = true) {
   MLXN_ASSIGN(const Device device, open_device());
-  MLXN_ASSIGN(const auto model, Model::load(device, file_of(architecture, ".gguf")));
+  MLXN_ASSIGN(const auto model,
+              Model::load(device, file_of(architecture, ".gguf"), {.exact = exact}));
   return Evaluator::create(model, options);
 }
 
-TEST(ModelArchitectures, EveryOneAgreesWithNumpyAtEveryPosition) {
+// Matrices in block formats are packed unless asked for exact products; the bound on rounded ones
+// is loose.
+void expect_near_reference(bool exact, double most) {
   for (const ArchitectureEntry* entry : architectures()) {
     ReferenceReader reader(file_of(entry->name, ".bin"));
     const ReferenceLogits expected(reader);
     ASSERT_EQ(expected.logits.size(), expected.tokens.size() * expected.width) << entry->name;
-    auto evaluator = open_small(entry->name, {.outputs = 64, .cache = Dtype::kF32});
+    auto evaluator = open_small(entry->name, {.outputs = 64, .cache = Dtype::kF32}, exact);
     ASSERT_TRUE(evaluator) << entry->name << ": " << evaluator.error().to_string();
     uint64_t seen = 0;
     const Status status =
         evaluator->append_each(0, expected.tokens, [&](uint64_t i, std::span<const float> logits) {
           ASSERT_EQ(logits.size(), expected.width);
-          EXPECT_LE(nmse(logits, expected.row(i)), 1e-10) << entry->name << " at " << i;
+          EXPECT_LE(nmse(logits, expected.row(i)), most) << entry->name << " at " << i;
           ++seen;
         });
     ASSERT_TRUE(status) << status.error().to_string();
     EXPECT_EQ(seen, expected.tokens.size());
   }
+}
+
+TEST(ModelArchitectures, EveryOneAgreesWithNumpyAtEveryPosition) {
+  expect_near_reference(true, 1e-10);
+}
+
+TEST(ModelArchitectures, EveryOneIsNearNumpyWithRoundedRows) {
+  expect_near_reference(false, 1e-2);
 }
 
 // As a prompt and then token by token, as graphs and as the architecture encodes them.

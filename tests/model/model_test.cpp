@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <mlxn/metal_extensions.hpp>
 
+#include "mlxn/base/log.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/io/cut_file_guard.h"
 #include "mlxn/model/evaluator.h"
@@ -43,16 +44,21 @@ const Reference& reference() {
   return loaded;
 }
 
-std::shared_ptr<const Model> load(const Device& device) {
-  auto model = Model::load(device, variable("MLXN_TEST_MODEL"));
+// Products of the file's own weights, with nothing rounded, or of packed weights and rounded rows.
+enum class Products { kExact, kRounded };
+
+std::shared_ptr<const Model> load(const Device& device, Products products = Products::kExact) {
+  auto model =
+      Model::load(device, variable("MLXN_TEST_MODEL"), {.exact = products == Products::kExact});
   EXPECT_TRUE(model) << model.error().to_string();
   return model ? *model : nullptr;
 }
 
-std::shared_ptr<const Model> load(const RuntimeOptions& runtime) {
+std::shared_ptr<const Model> load(const RuntimeOptions& runtime,
+                                  Products products = Products::kExact) {
   const Result<Device> device = Device::create(runtime);
   EXPECT_TRUE(device) << device.error().to_string();
-  return device ? load(*device) : nullptr;
+  return device ? load(*device, products) : nullptr;
 }
 
 RuntimeOptions concurrent() {
@@ -61,9 +67,10 @@ RuntimeOptions concurrent() {
   return options;
 }
 
-const std::shared_ptr<const Model>& shared_model() {
-  static const std::shared_ptr<const Model> model = load(concurrent());
-  return model;
+const std::shared_ptr<const Model>& shared_model(Products products = Products::kExact) {
+  static const std::shared_ptr<const Model> exact = load(concurrent()),
+                                            rounded = load(concurrent(), Products::kRounded);
+  return products == Products::kExact ? exact : rounded;
 }
 
 Evaluator make(const std::shared_ptr<const Model>& model, EvaluatorOptions options = {}) {
@@ -101,25 +108,35 @@ std::vector<float> trace(const std::shared_ptr<const Model>& model, const Evalua
   return all;
 }
 
-TEST(ModelReference, LogitsAgreeAtEveryPosition) {
+// The worst NMSE of all positions.
+double worst_error(const std::shared_ptr<const Model>& model) {
   const Reference& r = reference();
-  ASSERT_GE(r.text.size(), 64u);
-  ASSERT_EQ(r.logits.size(), r.text.size() * r.width);
-  Evaluator evaluator = make(shared_model(), {.chunk = 256, .outputs = 256, .cache = Dtype::kF32});
+  EXPECT_GE(r.text.size(), 64u);
+  EXPECT_EQ(r.logits.size(), r.text.size() * r.width);
+  Evaluator evaluator = make(model, {.chunk = 256, .outputs = 256, .cache = Dtype::kF32});
   double worst = 0;
   uint64_t seen = 0;
   const Status status =
       evaluator.append_each(0, r.text, [&](uint64_t i, std::span<const float> logits) {
         ASSERT_EQ(logits.size(), r.width);
         const double error = nmse(logits, std::span(r.logits).subspan(i * r.width, r.width));
-        EXPECT_LE(error, 1e-6) << "position " << i;
         worst = std::max(worst, error);
         ++seen;
       });
-  ASSERT_TRUE(status) << status.error().to_string();
+  EXPECT_TRUE(status) << status.error().to_string();
   EXPECT_EQ(seen, r.text.size());
-  RecordProperty("worst_nmse", str(worst));
+  testing::Test::RecordProperty("worst_nmse", str(worst));
   std::printf("worst NMSE of %zu positions: %.3g\n", r.text.size(), worst);
+  return worst;
+}
+
+TEST(ModelReference, LogitsAgreeAtEveryPosition) {
+  EXPECT_LE(worst_error(shared_model()), 1e-6);
+}
+
+// Rows rounded to 8 bits have an NMSE of about 3e-5 in each of 211 products.
+TEST(ModelReference, RoundedLogitsAreNear) {
+  EXPECT_LE(worst_error(shared_model(Products::kRounded)), 5e-2);
 }
 
 TEST(ModelReference, GreedyAnswersAgreeTokenForToken) {
@@ -139,7 +156,7 @@ TEST(ModelReference, GreedyAnswersAgreeTokenForToken) {
 }
 
 // A device of its own: the default one keeps the workers it was made with.
-std::vector<float> trace_with_workers(uint32_t workers) {
+std::vector<float> trace_with_workers(uint32_t workers, Products products) {
   metal::DeviceOptions options;
   options.executor = "cpu";
   options.worker_count = workers;
@@ -147,28 +164,35 @@ std::vector<float> trace_with_workers(uint32_t workers) {
   const auto device = NS::TransferPtr(metal::create_device(options, &error));
   EXPECT_TRUE(device);
   EXPECT_EQ(metal::describe_device(device.get()).worker_count, workers);
-  return trace(load(*Device::wrap(device.get(), concurrent())), {});
+  return trace(load(*Device::wrap(device.get(), concurrent()), products), {});
 }
 
-TEST(ModelIdentity, NumberOfWorkersMakesNoDifference) {
-  const std::vector<float> alone = trace_with_workers(1);
+class ModelIdentity : public testing::TestWithParam<Products> {};
+INSTANTIATE_TEST_SUITE_P(All, ModelIdentity, testing::Values(Products::kExact, Products::kRounded),
+                         [](const auto& info) {
+                           return info.param == Products::kExact ? "exact" : "rounded";
+                         });
+
+TEST_P(ModelIdentity, NumberOfWorkersMakesNoDifference) {
+  const std::vector<float> alone = trace_with_workers(1, GetParam());
   ASSERT_FALSE(alone.empty());
-  EXPECT_TRUE(same_bits(trace_with_workers(2), alone));
-  EXPECT_TRUE(same_bits(trace_with_workers(3), alone));
+  EXPECT_TRUE(same_bits(trace_with_workers(2, GetParam()), alone));
+  EXPECT_TRUE(same_bits(trace_with_workers(3, GetParam()), alone));
 }
 
-TEST(ModelIdentity, SerialConcurrentAndReplayedAreTheSame) {
+TEST_P(ModelIdentity, SerialConcurrentAndReplayedAreTheSame) {
   RuntimeOptions serial;
   serial.serial_dispatch = true;
-  const std::vector<float> expected = trace(load(serial), {.replay = false});
-  EXPECT_TRUE(same_bits(trace(shared_model(), {.replay = false}), expected)) << "concurrent";
-  EXPECT_TRUE(same_bits(trace(shared_model(), {.replay = true}), expected)) << "replayed";
+  const std::vector<float> expected = trace(load(serial, GetParam()), {.replay = false});
+  EXPECT_TRUE(same_bits(trace(shared_model(GetParam()), {.replay = false}), expected))
+      << "concurrent";
+  EXPECT_TRUE(same_bits(trace(shared_model(GetParam()), {.replay = true}), expected)) << "replayed";
 }
 
-TEST(ModelIdentity, ASequenceInABatchIsTheSameAsAlone) {
+TEST_P(ModelIdentity, ASequenceInABatchIsTheSameAsAlone) {
   const auto& answers = reference().answers;
   constexpr uint32_t kSequences = 5;
-  Evaluator batch = make(shared_model(), {.sequences = kSequences});
+  Evaluator batch = make(shared_model(GetParam()), {.sequences = kSequences});
   std::vector<SequenceToken> next;
   for (uint32_t s = 0; s < kSequences; ++s) {
     logits_after(batch, answers[s].prompt, s);
@@ -178,7 +202,7 @@ TEST(ModelIdentity, ASequenceInABatchIsTheSameAsAlone) {
   ASSERT_TRUE(logits) << logits.error().to_string();
   const std::vector<float> together(logits->begin(), logits->end());
   for (uint32_t s = 0; s < kSequences; ++s) {
-    Evaluator alone = make(shared_model());
+    Evaluator alone = make(shared_model(GetParam()));
     logits_after(alone, answers[s].prompt);
     const std::vector<float> expected = logits_after(alone, std::span(answers[s].tokens).first(1));
     const auto begin = together.begin() + static_cast<std::ptrdiff_t>(s * expected.size());
@@ -187,12 +211,12 @@ TEST(ModelIdentity, ASequenceInABatchIsTheSameAsAlone) {
   }
 }
 
-TEST(ModelIdentity, ChunksOfThePromptMakeNoDifference) {
+TEST_P(ModelIdentity, ChunksOfThePromptMakeNoDifference) {
   const auto& text = reference().text;
-  Evaluator whole = make(shared_model());
+  Evaluator whole = make(shared_model(GetParam()));
   const std::vector<float> expected = logits_after(whole, text);
   for (uint32_t chunk : {1u, 7u, 64u}) {
-    Evaluator evaluator = make(shared_model(), {.chunk = chunk});
+    Evaluator evaluator = make(shared_model(GetParam()), {.chunk = chunk});
     EXPECT_LE(nmse(logits_after(evaluator, text), expected), 1e-9) << "chunks of " << chunk;
   }
 }
@@ -244,7 +268,7 @@ TEST(ModelMemory, AFileThatIsCutIsAnErrorAndNoCrash) {
   io::survive_cut_files();
   const Result<Device> device = Device::create(concurrent());
   ASSERT_TRUE(device) << device.error().to_string();
-  const auto model = Model::load(*device, copy);
+  const auto model = Model::load(*device, copy, {.exact = true});
   ASSERT_TRUE(model) << model.error().to_string();
   Evaluator evaluator = make(*model);
   const int32_t token = 5;
@@ -307,6 +331,49 @@ TEST(ModelMemory, ADeviceWithMemoryOfItsOwnGetsAllWeights) {
 TEST(ModelMemory, WeightsAreUsedWhereTheyLie) {
   EXPECT_EQ(shared_model()->copied_bytes(), 0u);
   EXPECT_GT(shared_model()->mapped_bytes(), uint64_t{90} << 20);
+}
+
+// One allocation holds all matrices; the table of embeddings stays where it lies as well.
+TEST(ModelMemory, MatricesArePackedOnAProcessor) {
+  const auto& model = shared_model(Products::kRounded);
+  EXPECT_EQ(model->copied_bytes(), 0u);
+  EXPECT_GT(model->packed_bytes(), uint64_t{90} << 20);
+  EXPECT_LT(model->mapped_bytes(), uint64_t{32} << 20);
+  EXPECT_EQ(shared_model()->packed_bytes(), 0u);
+}
+
+TEST(ModelMemory, WithoutRoomForPackedWeightsStoredOnesAreUsed) {
+  NS::Error* error = nullptr;
+  const auto metal_device = NS::TransferPtr(metal::create_device({}, &error));
+  const Result<Device> device = Device::wrap(metal_device.get(), concurrent());
+  ASSERT_TRUE(device) << device.error().to_string();
+  std::string logged;
+  set_log_handler([&](LogLevel, std::string_view message) { logged += message; });
+  metal::inject_fault(metal_device.get(), metal::Fault::kAllocation,
+                      2);  // behind embeddings and norm
+  const auto model = load(*device, Products::kRounded);
+  set_log_handler({});
+  ASSERT_TRUE(model);
+  EXPECT_NE(logged.find("weights are used as they are stored, which is slower: "),
+            std::string::npos)
+      << logged;
+  EXPECT_EQ(model->packed_bytes(), 0u);
+  EXPECT_TRUE(same_bits(trace(model, {}), trace(shared_model(), {})));
+}
+
+TEST(ModelMemory, PackingTellsOfItsProgress) {
+  const Result<Device> device = Device::create(concurrent());
+  ASSERT_TRUE(device) << device.error().to_string();
+  uint64_t last = 0, all = 0;
+  const auto model = Model::load(*device, variable("MLXN_TEST_MODEL"),
+                                 {.progress = [&](uint64_t done, uint64_t total) {
+                                   EXPECT_GT(done, last);
+                                   EXPECT_LE(done, total);
+                                   last = done;
+                                   all = total;
+                                 }});
+  ASSERT_TRUE(model) << model.error().to_string();
+  EXPECT_EQ(last, all);
 }
 
 TEST(ModelPasses, APassOverManyTokensEndsBetweenLayersWhenCancelled) {

@@ -20,6 +20,10 @@ VOCABULARY, HIDDEN, FEED_FORWARD, LAYERS, HEADS, KV_HEADS, TOKENS = 40, 64, 96, 
 # Size of a head (None: the width over the heads), biases of q, k and v, norms of q and k.
 ARCHITECTURES = {"llama": (None, False, False), "qwen2": (None, True, False), "qwen3": (24, False, True)}
 
+# Matrices in block formats, so that products of packed weights are among them; the others are floats.
+Q = gguf.GGMLQuantizationType
+BLOCKS = {"output": Q.Q8_0, "attn_q": Q.Q4_0, "attn_k": Q.Q8_0, "ffn_gate": Q.Q5_1, "ffn_up": Q.Q5_1, "ffn_down": Q.Q4_1}
+
 
 def tensors_of(random, head_dim, biases, norms):
     def weights(*shape):
@@ -61,7 +65,11 @@ def write_model(path, architecture, random):
     writer.add_float32(f"{architecture}.rope.freq_base", 1000.0)
     writer.add_token_list([f"t{i}" for i in range(VOCABULARY)])
     for name, data in tensors_of(random, key_length or HIDDEN // HEADS, biases, norms):
-        writer.add_tensor(name, data)
+        blocks = BLOCKS.get(name.split(".")[-2]) if data.ndim == 2 else None
+        if blocks is None:
+            writer.add_tensor(name, data)
+        else:
+            writer.add_tensor(name, gguf.quants.quantize(data, blocks), raw_dtype=blocks)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

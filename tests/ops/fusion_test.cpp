@@ -8,6 +8,7 @@
 #include "mlxn/ops/elementwise/elementwise.h"
 #include "mlxn/ops/fusion_rules.h"
 #include "mlxn/ops/matmul/matmul.h"
+#include "mlxn/ops/matmul/quantise_rows.h"
 #include "mlxn/ops/norm/rms_norm.h"
 #include "mlxn/testing/op_case.h"
 #include "mlxn/testing/stored_values.h"
@@ -182,6 +183,58 @@ TEST_F(Fusion, ProductsThatDoNotFit) {
                         4),
             Counts())
       << "read later";
+}
+
+TEST_F(Fusion, NormsAndActivationsAreRoundedAsTheyAreMade) {
+  for (const uint64_t rows : {1u, 3u, 8u, 16u, 21u}) {
+    for (const uint64_t dim : {32u, 96u, 576u}) {
+      all_.clear();
+      const Shape shape = {rows, dim}, rounded_as = *rounded_shape(rows, dim);
+      const Buffer a = random(kF32, shape), b = random(kF32, shape), weight = random(kF32, {dim}),
+                   normed = random(kF32, shape), rounded = random(kI32, rounded_as);
+      temporary_ = {normed};
+      const auto norm = record([&](ComputeEncoder& encoder) -> Status {
+        MLXN_TRY(rms_norm(encoder, {a, weight, normed}));
+        return quantise_rows(encoder, {normed, rounded});
+      });
+      EXPECT_EQ(expect_same(norm, 1), (Counts{{"rms_norm + quantise_rows", 1}})) << rows;
+      const auto add = record([&](ComputeEncoder& encoder) -> Status {
+        MLXN_TRY(elementwise_add(encoder, {a, b, a}));
+        MLXN_TRY(rms_norm(encoder, {a, weight, normed}));
+        return quantise_rows(encoder, {normed, rounded});
+      });
+      EXPECT_EQ(expect_same(add, 1),
+                (Counts{{"add + rms_norm", 1}, {"rms_norm + quantise_rows", 1}}))
+          << rows;
+      const auto activation = record([&](ComputeEncoder& encoder) -> Status {
+        MLXN_TRY(silu_mul(encoder, {a, b, normed}));
+        return quantise_rows(encoder, {normed, rounded});
+      });
+      EXPECT_EQ(expect_same(activation, 1), (Counts{{"silu_mul + quantise_rows", 1}})) << rows;
+    }
+  }
+}
+
+TEST_F(Fusion, RoundingThatDoesNotFit) {
+  const Shape shape = {4, 64}, half = {2, 64};
+  const Buffer a = random(kF32, shape), b = random(kF32, shape), weight = random(kF32, {64}),
+               normed = random(kF32, shape), rounded = random(kI32, *rounded_shape(4, 64)),
+               less = random(kI32, *rounded_shape(2, 64));
+  const auto pair = [&](const Buffer& from, const Buffer& to) {
+    return record([&](ComputeEncoder& encoder) -> Status {
+      MLXN_TRY(rms_norm(encoder, {a, weight, normed}));
+      return quantise_rows(encoder, {from, to});
+    });
+  };
+  EXPECT_EQ(expect_same(pair(normed, rounded), 2), Counts()) << "the norm is wanted too";
+  temporary_ = {normed};
+  EXPECT_EQ(expect_same(pair(normed, rounded), 1).size(), 1u);
+  EXPECT_EQ(expect_same(pair(b, rounded), 2), Counts()) << "something else is rounded";
+  const Buffer part = *normed.slice_view(256, 128)->reshape(half);
+  EXPECT_EQ(expect_same(pair(part, less), 2), Counts()) << "a part of the norm is rounded";
+  const Buffer wide = *normed.reshape({2, 128});
+  const Buffer other = random(kI32, *rounded_shape(2, 128));
+  EXPECT_EQ(expect_same(pair(wide, other), 2), Counts()) << "in rows of another width";
 }
 
 // A layer of a model, twice: norms join the additions before them.

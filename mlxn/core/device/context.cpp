@@ -24,6 +24,9 @@ DeviceLimits limits_of(MTL::Device* device) {
   limits.max_threads_per_threadgroup =
       static_cast<uint32_t>(device->maxThreadsPerThreadgroup().width);
   limits.unified_memory = device->hasUnifiedMemory();
+  AutoreleaseScope scope;
+  const MTL::Architecture* architecture = device->architecture();
+  limits.is_processor = architecture && to_text(architecture->name()).starts_with("cpu;");
   limits.dispatch_sampling =
       device->supportsCounterSampling(MTL::CounterSamplingPointAtDispatchBoundary);
   return limits;

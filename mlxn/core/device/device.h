@@ -31,6 +31,7 @@ struct DeviceLimits {
   uint32_t max_threads_per_threadgroup = 0;
   uint64_t max_inline_bytes = 4096;
   bool unified_memory = true;
+  bool is_processor = false;       // kernels run on the machine's processor
   bool dispatch_sampling = false;  // timestamps around single dispatches
 };
 

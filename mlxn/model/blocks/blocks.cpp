@@ -1,5 +1,8 @@
 #include "mlxn/model/blocks/blocks.h"
 
+#include <algorithm>
+
+#include "mlxn/base/checked.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/ops/activation/silu_mul.h"
 #include "mlxn/ops/attention/attention.h"
@@ -8,6 +11,8 @@
 #include "mlxn/ops/index/embedding.h"
 #include "mlxn/ops/kv/kv_write.h"
 #include "mlxn/ops/matmul/matmul.h"
+#include "mlxn/ops/matmul/packed_matmul.h"
+#include "mlxn/ops/matmul/quantise_rows.h"
 #include "mlxn/ops/norm/rms_norm.h"
 
 namespace mlxn::model {
@@ -29,25 +34,54 @@ Status turn(const ForwardPass& pass, const Rope& rope_options, const Buffer& hea
                .frequency_factors = rope_options.factors ? &rope_options.factors : nullptr});
 }
 
+// Words that rows of the widest kind need after rounding.
+Result<Buffer> rounding_room(const ForwardPass& pass, uint64_t tokens, const Hyperparameters& p) {
+  const uint64_t widest = std::max({p.hidden, p.feed_forward, p.heads * p.head_dim});
+  MLXN_ASSIGN(const uint64_t depth, checked_align_up<uint64_t>(widest, kRoundedBlock));
+  MLXN_ASSIGN(const Shape shape, rounded_shape(tokens, depth));
+  MLXN_ASSIGN(const uint64_t words, shape.element_count());
+  return pass.scratch.alloc(Dtype::kI32, {words});
+}
+
+Status multiply(const ForwardPass& pass, const WeightMatrix& weights, const ProjectionInput& input,
+                const Buffer& output) {
+  if (weights.packed) return packed_matmul(pass.encoder, {weights.packed, input.rounded, output});
+  return matmul(pass.encoder, {weights.stored, input.rows, output});
+}
+
 }  // namespace
 
 Result<Projection> load_projection(Weights& weights, const std::string& name, uint64_t outputs,
                                    uint64_t inputs, bool bias) {
   Projection projection;
-  MLXN_ASSIGN(projection.weights, weights.tensor(name + ".weight", {outputs, inputs}));
+  MLXN_ASSIGN(projection.weights, weights.matrix(name + ".weight", {outputs, inputs}));
   if (bias) {
     MLXN_ASSIGN(projection.bias, weights.tensor(name + ".bias", {outputs}));
   }
   return projection;
 }
 
-Status project(const ForwardPass& pass, const Projection& projection, const Buffer& input,
+Result<ProjectionInput> projection_input(const ForwardPass& pass, const Buffer& rows,
+                                         ArrayRef<const WeightMatrix*> weights,
+                                         const Buffer& room) {
+  const uint64_t tokens = rows.shape()[0], depth = rows.element_count() / tokens;
+  ProjectionInput input;
+  MLXN_ASSIGN(input.rows, rows.reshape({tokens, depth}));
+  const auto packed = [](const WeightMatrix* matrix) { return bool(matrix->packed); };
+  if (std::ranges::none_of(weights, packed)) return input;
+  MLXN_ASSIGN(const Shape shape, rounded_shape(tokens, depth));
+  MLXN_ASSIGN(const uint64_t words, shape.element_count());
+  MLXN_ASSIGN(const Buffer part, room.slice_view(0, words));
+  MLXN_ASSIGN(input.rounded, part.reshape(shape));
+  MLXN_TRY(quantise_rows(pass.encoder, {.input = input.rows, .output = input.rounded}));
+  return input;
+}
+
+Status project(const ForwardPass& pass, const Projection& projection, const ProjectionInput& input,
                const Buffer& output) {
-  const uint64_t tokens = pass.tokens.element_count();
-  const Shape& shape = projection.weights.shape();
-  MLXN_ASSIGN(const Buffer rows, input.reshape({tokens, shape[1]}));
-  MLXN_ASSIGN(const Buffer results, output.reshape({tokens, shape[0]}));
-  MLXN_TRY(matmul(pass.encoder, {.weights = projection.weights, .input = rows, .output = results}));
+  const uint64_t tokens = input.rows.shape()[0];
+  MLXN_ASSIGN(const Buffer results, output.reshape({tokens, output.element_count() / tokens}));
+  MLXN_TRY(multiply(pass, projection.weights, input, results));
   if (!projection.bias) return {};
   return add_row(pass.encoder, {.input = results, .row = projection.bias, .output = results});
 }
@@ -62,6 +96,8 @@ Result<BlockValues> block_values(const ForwardPass& pass, const Hyperparameters&
   MLXN_ASSIGN(v.value, pass.temporary({tokens, p.kv_heads, p.head_dim}));
   MLXN_ASSIGN(v.gate, pass.temporary({tokens, p.feed_forward}));
   MLXN_ASSIGN(v.up, pass.temporary({tokens, p.feed_forward}));
+  MLXN_ASSIGN(v.gated, pass.temporary({tokens, p.feed_forward}));
+  MLXN_ASSIGN(v.rounded, rounding_room(pass, tokens, p));
   return v;
 }
 
@@ -88,9 +124,13 @@ Status attention_block(const ForwardPass& pass, const AttentionBlock& block,
                        const BlockValues& v) {
   ComputeEncoder& encoder = pass.encoder;
   MLXN_TRY(rms_norm(encoder, {v.x, block.norm, v.normed, p.epsilon}));
-  MLXN_TRY(project(pass, block.query, v.normed, v.query));
-  MLXN_TRY(project(pass, block.key, v.normed, v.key));
-  MLXN_TRY(project(pass, block.value, v.normed, v.value));
+  MLXN_ASSIGN(const ProjectionInput normed,
+              projection_input(pass, v.normed,
+                               {&block.query.weights, &block.key.weights, &block.value.weights},
+                               v.rounded));
+  MLXN_TRY(project(pass, block.query, normed, v.query));
+  MLXN_TRY(project(pass, block.key, normed, v.key));
+  MLXN_TRY(project(pass, block.value, normed, v.value));
   if (block.query_norm) {
     MLXN_TRY(rms_norm(encoder, {v.query, block.query_norm, v.query, p.epsilon}));
     MLXN_TRY(rms_norm(encoder, {v.key, block.key_norm, v.key, p.epsilon}));
@@ -106,7 +146,9 @@ Status attention_block(const ForwardPass& pass, const AttentionBlock& block,
                                .sequences = pass.sequences,
                                .output = v.query,
                                .window = p.window}));
-  MLXN_TRY(project(pass, block.output, v.query, v.normed));
+  MLXN_ASSIGN(const ProjectionInput attended,
+              projection_input(pass, v.query, {&block.output.weights}, v.rounded));
+  MLXN_TRY(project(pass, block.output, attended, v.normed));
   return elementwise_add(encoder, {v.x, v.normed, v.x});
 }
 
@@ -125,10 +167,15 @@ Status feed_forward_block(const ForwardPass& pass, const FeedForwardBlock& block
                           const Hyperparameters& p, const BlockValues& v) {
   ComputeEncoder& encoder = pass.encoder;
   MLXN_TRY(rms_norm(encoder, {v.x, block.norm, v.normed, p.epsilon}));
-  MLXN_TRY(project(pass, block.gate, v.normed, v.gate));
-  MLXN_TRY(project(pass, block.up, v.normed, v.up));
-  MLXN_TRY(silu_mul(encoder, {v.gate, v.up, v.gate}));
-  MLXN_TRY(project(pass, block.down, v.gate, v.normed));
+  MLXN_ASSIGN(
+      const ProjectionInput normed,
+      projection_input(pass, v.normed, {&block.gate.weights, &block.up.weights}, v.rounded));
+  MLXN_TRY(project(pass, block.gate, normed, v.gate));
+  MLXN_TRY(project(pass, block.up, normed, v.up));
+  MLXN_TRY(silu_mul(encoder, {v.gate, v.up, v.gated}));
+  MLXN_ASSIGN(const ProjectionInput gated,
+              projection_input(pass, v.gated, {&block.down.weights}, v.rounded));
+  MLXN_TRY(project(pass, block.down, gated, v.normed));
   return elementwise_add(encoder, {v.x, v.normed, v.x});
 }
 
@@ -136,10 +183,8 @@ Result<VocabularyBlock> load_vocabulary(Weights& weights, const Hyperparameters&
   VocabularyBlock b;
   MLXN_ASSIGN(b.embedding, weights.tensor("token_embd.weight", {p.vocabulary, p.hidden}));
   MLXN_ASSIGN(b.norm, weights.tensor("output_norm.weight", {p.hidden}));
-  b.output = b.embedding;
-  if (weights.has("output.weight")) {
-    MLXN_ASSIGN(b.output, weights.tensor("output.weight", {p.vocabulary, p.hidden}));
-  }
+  const char* output = weights.has("output.weight") ? "output.weight" : "token_embd.weight";
+  MLXN_ASSIGN(b.output, weights.matrix(output, {p.vocabulary, p.hidden}));
   return b;
 }
 
@@ -154,7 +199,9 @@ Status encode_logits(const ForwardPass& pass, const VocabularyBlock& block,
   MLXN_ASSIGN(const Buffer chosen, pass.temporary({outputs, p.hidden}));
   MLXN_TRY(embedding(pass.encoder, {.table = x, .ids = pass.outputs, .output = chosen}));
   MLXN_TRY(rms_norm(pass.encoder, {chosen, block.norm, chosen, p.epsilon}));
-  return matmul(pass.encoder, {block.output, chosen, pass.logits});
+  MLXN_ASSIGN(const Buffer room, rounding_room(pass, outputs, p));
+  MLXN_ASSIGN(const ProjectionInput input, projection_input(pass, chosen, {&block.output}, room));
+  return multiply(pass, block.output, input, pass.logits);
 }
 
 }  // namespace mlxn::model

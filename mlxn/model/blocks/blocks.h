@@ -13,14 +13,23 @@ namespace mlxn::model {
 
 // output = weights * input, plus a bias where there is one.
 struct Projection {
-  Buffer weights;  // [outputs, inputs]
-  Buffer bias;     // f32 [outputs]; empty: none
+  WeightMatrix weights;  // [outputs, inputs]
+  Buffer bias;           // f32 [outputs]; empty: none
 };
 // "<name>.weight", and "<name>.bias" when asked for.
 Result<Projection> load_projection(Weights& weights, const std::string& name, uint64_t outputs,
                                    uint64_t inputs, bool bias = false);
-// Of every token's row, whatever dimensions the rows are split into.
-Status project(const ForwardPass& pass, const Projection& projection, const Buffer& input,
+// Rows that projections are made of: as they are, and rounded where packed weights ask for that.
+struct ProjectionInput {
+  Buffer rows;     // f32 [tokens, inputs]
+  Buffer rounded;  // empty: not needed
+};
+// Of rows in whatever dimensions they are split into, for all these weights. `room` is
+// BlockValues::rounded.
+Result<ProjectionInput> projection_input(const ForwardPass& pass, const Buffer& rows,
+                                         ArrayRef<const WeightMatrix*> weights, const Buffer& room);
+// Of every token's row, whatever dimensions the results are split into.
+Status project(const ForwardPass& pass, const Projection& projection, const ProjectionInput& input,
                const Buffer& output);
 
 // How queries and keys turn with their position.
@@ -36,7 +45,8 @@ struct BlockValues {
   Buffer x;       // [tokens, hidden]: what layers hand on
   Buffer normed;  // [tokens, hidden]
   Buffer query, key, value;
-  Buffer gate, up;  // [tokens, feed_forward]
+  Buffer gate, up, gated;  // [tokens, feed_forward]
+  Buffer rounded;          // room for any of them after rounding
 };
 Result<BlockValues> block_values(const ForwardPass& pass, const Hyperparameters& p);
 
@@ -73,7 +83,8 @@ Status feed_forward_block(const ForwardPass& pass, const FeedForwardBlock& block
 
 // Into and out of the layers.
 struct VocabularyBlock {
-  Buffer embedding, norm, output;
+  Buffer embedding, norm;
+  WeightMatrix output;
 };
 // The output is the embedding unless the file has its own.
 Result<VocabularyBlock> load_vocabulary(Weights& weights, const Hyperparameters& p);

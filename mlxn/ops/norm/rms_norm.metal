@@ -8,31 +8,8 @@
 // Grid: one threadgroup for each row. Threadgroup memory 0: a float for each thread. Computed in
 // float, rounded to the storage type once for each of the steps. The weight of f16 is f32. In
 // place is allowed.
-#include "mlxn/ops/common/arithmetic.h"
-#include "mlxn/ops/common/reduce.h"
 #include "mlxn/ops/norm/rms_norm_args.h"
-
-// A thread's share of one row: elements first, first + step, ...
-struct Row {
-  ulong begin;
-  uint dim, first, step;
-};
-
-template <typename T>
-inline float inverse_rms(device const T* input, Row row, float eps, threadgroup float* scratch,
-                         Place place) {
-  float squares = 0;
-  for (uint i = row.first; i < row.dim; i += row.step) {
-    const float x = static_cast<float>(input[row.begin + i]);
-    squares = fma(x, x, squares);
-  }
-  return rsqrt(threadgroup_sum(squares, scratch, place) / static_cast<float>(row.dim) + eps);
-}
-
-template <typename T, typename W>
-inline T normalized(T x, float inverse, W weight) {
-  return static_cast<T>(static_cast<float>(x) * inverse * static_cast<float>(weight));
-}
+#include "mlxn/ops/norm/row_norm.h"
 
 template <typename T, typename W>
 [[kernel]] void rms_norm(device const T* input [[buffer(0)]], device const W* weight [[buffer(1)]],

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "mlxn/core/encode/encoder.h"
+#include "mlxn/ops/matmul/packed_matmul_args.h"
+
+namespace mlxn {
+
+// A matrix packed by mlxn/quant/pack_rows.h.
+struct PackedWeights {
+  Buffer words;  // u32
+  Dtype format = Dtype::kF32;
+  uint64_t rows = 0, depth = 0;
+
+  explicit operator bool() const { return bool(words); }
+};
+
+struct PackedMatmulParams {
+  const PackedWeights& weights;  // [n, k]
+  const Buffer& input;           // i32, made by quantise_rows of m rows of k elements
+  const Buffer& output;          // f32 [..., n], m rows
+};
+
+// output[m][n] = sum over k of input[m][k] * weights[n][k]: exact within 16 elements, float beyond.
+// A row has the same bits alone and among others. kUnsupported, kDtypeMismatch, kShapeMismatch,
+// kOutOfRange and kInvalidArgument for wrong arguments.
+Status packed_matmul(ComputeEncoder& encoder, const PackedMatmulParams& params);
+
+}  // namespace mlxn
