@@ -102,15 +102,15 @@ Result<std::vector<Test>> tests_of(const Options& options) {
 
 class Bench {
  public:
-  Bench(const Options& options, LoadedModel loaded)
-      : options_(options), loaded_(std::move(loaded)) {}
+  Bench(const Options& options, std::shared_ptr<const model::Model> model)
+      : options_(options), model_(std::move(model)) {}
 
-  const model::Model& model() const { return *loaded_.model; }
+  const model::Model& model() const { return *model_; }
 
   Result<Measured> run(const Test& test) {
     MLXN_ASSIGN(model::EvaluatorOptions settings, evaluator_options(options_.model));
     settings.context = test.depth + test.prompt + test.answer;
-    MLXN_ASSIGN(model::Evaluator evaluator, model::Evaluator::create(loaded_.model, settings));
+    MLXN_ASSIGN(model::Evaluator evaluator, model::Evaluator::create(model_, settings));
     Measured measured;
     measured.test = test;
     measured.time = now_text();
@@ -161,7 +161,7 @@ class Bench {
 
   // Any tokens will do; always the same ones.
   int32_t token_at(uint64_t position) const {
-    return static_cast<int32_t>((position * 7919 + 17) % loaded_.model->shape().vocabulary);
+    return static_cast<int32_t>((position * 7919 + 17) % model_->shape().vocabulary);
   }
   std::vector<int32_t> tokens(uint64_t count) const {
     std::vector<int32_t> list;
@@ -170,7 +170,7 @@ class Bench {
   }
 
   const Options& options_;
-  LoadedModel loaded_;
+  std::shared_ptr<const model::Model> model_;
 };
 
 struct ModelSummary {
@@ -281,8 +281,8 @@ void print_stats(const Measured& measured) {
 
 Status run_bench(const Options& options) {
   MLXN_ASSIGN(const std::vector<Test> tests, tests_of(options));
-  MLXN_ASSIGN(LoadedModel loaded, load_model(options.model));
-  Bench bench(options, std::move(loaded));
+  MLXN_ASSIGN(auto model, load_model(options.model));
+  Bench bench(options, std::move(model));
   ProgressLine progress(!options.model.quiet);
   std::vector<Json> rows;
   std::vector<std::string> names;

@@ -33,23 +33,26 @@ void add_evaluator_options(CLI::App& command, ModelOptions& options,
       ->check(CLI::IsMember({"f16", "f32"}));
 }
 
-Result<LoadedModel> load_model(const ModelOptions& options) {
+Result<std::shared_ptr<const model::Model>> load_model(const ModelOptions& options) {
   io::survive_cut_files();
   MLXN_ASSIGN(const Device device, open_device({.threads = options.threads}));
-  LoadedModel loaded;
   ProgressLine progress(!options.quiet);
   auto show = [&](const char* what) {
     return [&progress, what](uint64_t done, uint64_t total) { progress.show(what, done, total); };
   };
-  MLXN_ASSIGN(loaded.model,
+  MLXN_ASSIGN(const auto model,
               model::Model::load(device, options.path,
                                  {.exact = options.exact, .progress = show("weights")}));
-  auto tokenizer = text::Tokenizer::create(loaded.model->metadata());
-  if (!tokenizer) return std::move(tokenizer.error().add_context(options.path));
-  loaded.tokenizer = std::move(*tokenizer);
   MLXN_ASSIGN(const Dtype cache, parse_dtype(options.cache));
-  MLXN_TRY(loaded.model->prepare_kernels(cache, show("kernels")));
-  return loaded;
+  MLXN_TRY(model->prepare_kernels(cache, show("kernels")));
+  return model;
+}
+
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const ModelOptions& options,
+                                                              const model::Model& model) {
+  auto tokenizer = text::Tokenizer::create(model.metadata());
+  if (!tokenizer) return std::move(tokenizer.error().add_context(options.path));
+  return std::move(*tokenizer);
 }
 
 Result<model::EvaluatorOptions> evaluator_options(const ModelOptions& options) {

@@ -28,13 +28,12 @@ void add_compute_options(CLI::App& command, ModelOptions& options);  // -t, --ex
 void add_evaluator_options(CLI::App& command, ModelOptions& options,
                            std::string_view default_context);
 
-struct LoadedModel {
-  std::shared_ptr<const model::Model> model;
-  std::shared_ptr<const text::Tokenizer> tokenizer;
-};
 // Also gets the kernels ready: where they must be compiled, that is what takes long, and it shows
 // progress.
-Result<LoadedModel> load_model(const ModelOptions& options);
+Result<std::shared_ptr<const model::Model>> load_model(const ModelOptions& options);
+// A file may have none, such as one made for benchmarks.
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const ModelOptions& options,
+                                                              const model::Model& model);
 
 Result<model::EvaluatorOptions> evaluator_options(const ModelOptions& options);
 

@@ -51,12 +51,13 @@ Result<std::vector<int32_t>> tokens_of(const Options& options, const text::Token
 }
 
 Result<Score> measure(const Options& options) {
-  MLXN_ASSIGN(const LoadedModel loaded, load_model(options.model));
+  MLXN_ASSIGN(const auto model, load_model(options.model));
+  MLXN_ASSIGN(const auto tokenizer, load_tokenizer(options.model, *model));
   MLXN_ASSIGN(model::EvaluatorOptions settings, evaluator_options(options.model));
   settings.context = options.model.context ? options.model.context : 512;
   settings.outputs = settings.chunk =
       static_cast<uint32_t>(std::min<uint64_t>(settings.chunk, settings.context));
-  MLXN_ASSIGN(const std::vector<int32_t> tokens, tokens_of(options, *loaded.tokenizer));
+  MLXN_ASSIGN(const std::vector<int32_t> tokens, tokens_of(options, *tokenizer));
   const uint64_t context = settings.context;
   uint64_t chunks = tokens.size() / context;
   if (chunks == 0 || context < 4) {
@@ -67,15 +68,14 @@ Result<Score> measure(const Options& options) {
   if (options.chunks != 0) chunks = std::min(chunks, options.chunks);
   std::printf("%zu tokens, %llu chunks of %llu, the second half of each is scored\n", tokens.size(),
               static_cast<unsigned long long>(chunks), static_cast<unsigned long long>(context));
-  MLXN_ASSIGN(model::Evaluator evaluator, model::Evaluator::create(loaded.model, settings));
+  MLXN_ASSIGN(model::Evaluator evaluator, model::Evaluator::create(model, settings));
   ProgressLine progress(!options.model.quiet);
   Score score;
   for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
     std::vector<int32_t> part(tokens.begin() + static_cast<std::ptrdiff_t>(chunk * context),
                               tokens.begin() + static_cast<std::ptrdiff_t>((chunk + 1) * context));
     const std::vector<int32_t> wanted = part;
-    if (loaded.tokenizer->adds_bos() && loaded.tokenizer->special().bos)
-      part[0] = *loaded.tokenizer->special().bos;
+    if (tokenizer->adds_bos() && tokenizer->special().bos) part[0] = *tokenizer->special().bos;
     MLXN_TRY(evaluator.truncate(0, 0));
     MLXN_TRY(evaluator.append_each(0, part, [&](uint64_t i, std::span<const float> logits) {
       if (i >= context / 2 && i + 1 < context)

@@ -92,10 +92,11 @@ class LineReader {
 };
 
 Result<model::Chat> open_chat(const Options& options) {
-  MLXN_ASSIGN(LoadedModel loaded, load_model(options.model));
+  MLXN_ASSIGN(auto model, load_model(options.model));
+  MLXN_ASSIGN(auto tokenizer, load_tokenizer(options.model, *model));
   MLXN_ASSIGN(const model::EvaluatorOptions evaluator, evaluator_options(options.model));
   return model::Chat::create(
-      std::move(loaded.model), std::move(loaded.tokenizer),
+      std::move(model), std::move(tokenizer),
       {.evaluator = evaluator, .system = options.system, .raw = options.raw});
 }
 

@@ -43,6 +43,17 @@ TEST(ModelFile, ASmallModelIsEvaluated) {
   EXPECT_TRUE(all_finite(logits));
 }
 
+// As files for benchmarks are.
+TEST(ModelFile, AFileWithoutATokenizerSaysHowManyTokensThereAre) {
+  TinyModel tiny;
+  tiny.metadata.erase("tokenizer.ggml.tokens");
+  const auto refused = load(tiny);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("'tokenizer.ggml.tokens' is missing"));
+  tiny.metadata["llama.vocab_size"] = number(TinyModel::kVocabulary);
+  EXPECT_EQ(logits_of(tiny, kTokens), logits_of(TinyModel(), kTokens));
+}
+
 // Everything that the file may say must have an effect.
 TEST(ModelFile, OptionalPartsChangeTheLogits) {
   const std::vector<float> plain = logits_of(TinyModel(), kTokens);

@@ -88,8 +88,13 @@ Result<Hyperparameters> read_hyperparameters(const PrefixedMetadata& metadata) {
   MLXN_ASSIGN(const uint64_t experts, metadata.count("expert_count", 0));
   if (experts != 0)
     return Error(ErrorCode::kUnsupported, str("a mixture of ", experts, " experts, expected none"));
-  MLXN_ASSIGN(const auto tokens, metadata.all().texts("tokenizer.ggml.tokens"));
-  MLXN_ASSIGN(p.vocabulary, metadata.size("vocab_size", kMostWidth, tokens.size()));
+  // A file may come without a tokenizer: then it says how many tokens there are.
+  std::optional<uint64_t> tokens;
+  if (!metadata.has("vocab_size")) {
+    MLXN_ASSIGN(const auto texts, metadata.all().texts("tokenizer.ggml.tokens"));
+    tokens = texts.size();
+  }
+  MLXN_ASSIGN(p.vocabulary, metadata.size("vocab_size", kMostWidth, tokens));
   return p;
 }
 
