@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <fstream>
+#include <random>
 
 #include "tests/conformance/msl/gpu.h"
 

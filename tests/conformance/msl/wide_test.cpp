@@ -2,6 +2,8 @@
 // size of grid and threadgroup is, each thread has the result it has alone.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "tests/conformance/msl/gpu.h"
 
 namespace {
