@@ -93,7 +93,7 @@ TEST_F(PreparedListTest, TheRangeIsReadWhenItStarts) {
 TEST_F(PreparedListTest, FailuresNameThePlace) {
   source.add({twice(0, 1)});
   source.add({dispatch(kernel, {1, 1, 1}, {1, 1, 1}, {row[1], nullptr})});
-  source.add({twice(0, 2)});
+  source.add({rt::Barrier{}, twice(0, 2)});  // without the barrier it may run beside the failure
   Status status = run({rt::Barrier{}, source.execute(0, 3)});
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message(),
