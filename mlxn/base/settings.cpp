@@ -37,8 +37,8 @@ constexpr SettingInfo kTable[] = {
     {Setting::kCpuWorkers, "cpu_workers", SettingType::kInt, "0",
      "threads that run kernels on the CPU; 0: one for each core"},
     {Setting::kCpuTarget, "cpu_target", SettingType::kString, "",
-     "level kernels are compiled for, x86-64, x86-64-v2 to -v4 or x86-64-v4-dot; empty: what the "
-     "machine has"},
+     "level kernels are compiled for, x86-64, x86-64-v2 to -v4, x86-64-v3-vnni, x86-64-v4-vnni or "
+     "x86-64-v4-dot; empty: what the machine has"},
     {Setting::kCpuSpinUs, "cpu_spin_us", SettingType::kInt, "50",
      "how long an idle CPU worker spins before it sleeps, in microseconds"},
     {Setting::kCpuTier, "cpu_tier", SettingType::kInt, "-1",

@@ -28,8 +28,13 @@ TEST(TargetLevels, AMachineRunsItsLevelAndAllBelow) {
   EXPECT_THAT(levels(machine("x86-64-v4", "+avx512bf16")),
               ElementsAre("x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64"));
   EXPECT_THAT(levels(machine("x86-64-v4", "+gfni,+avx512vnni,+avx512ifma,+avx512bf16")),
-              ElementsAre("x86-64-v4+avx512bf16,+avx512vnni", "x86-64-v4", "x86-64-v3", "x86-64-v2",
-                          "x86-64"));
+              ElementsAre("x86-64-v4+avx512bf16,+avx512vnni", "x86-64-v4+avx512vnni", "x86-64-v4",
+                          "x86-64-v3", "x86-64-v2", "x86-64"));
+  EXPECT_THAT(levels(machine("x86-64-v4", "+avxvnni,+avx512vnni")),
+              ElementsAre("x86-64-v4+avx512vnni", "x86-64-v4", "x86-64-v3+avxvnni", "x86-64-v3",
+                          "x86-64-v2", "x86-64"));
+  EXPECT_THAT(levels(machine("x86-64-v3", "+avxvnni")),
+              ElementsAre("x86-64-v3+avxvnni", "x86-64-v3", "x86-64-v2", "x86-64"));
   EXPECT_THAT(levels(machine("x86-64-v4", "+avx512vnni2,+avx512bf16")),
               ElementsAre("x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64"));
   EXPECT_THAT(levels(machine("x86-64-v2", "+f16c")), ElementsAre("x86-64-v2", "x86-64"));
@@ -43,6 +48,9 @@ TEST(TargetLevels, WhatTheMachineDoesNotHaveIsRefused) {
   EXPECT_TRUE(cpu::check_level("x86-64", machine("x86-64-v2")));
   EXPECT_TRUE(cpu::check_level("x86-64-v4-dot", machine("x86-64-v4", "+avx512bf16,+avx512vnni")));
   EXPECT_FALSE(cpu::check_level("x86-64-v4-dot", machine("x86-64-v4", "+avx512vnni")));
+  EXPECT_TRUE(cpu::check_level("x86-64-v4-vnni", machine("x86-64-v4", "+avx512vnni")));
+  EXPECT_FALSE(cpu::check_level("x86-64-v4-vnni", machine("x86-64-v4", "+avxvnni")));
+  EXPECT_FALSE(cpu::check_level("x86-64-v3-vnni", machine("x86-64-v4", "+avx512vnni")));
   const Status above = cpu::check_level("x86-64-v4", machine("x86-64-v3"));
   ASSERT_FALSE(above);
   EXPECT_THAT(above.error().message(), HasSubstr("'x86-64-v4', expected a level up to x86-64-v3"));

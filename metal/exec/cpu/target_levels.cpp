@@ -16,7 +16,9 @@ struct Level {
 constexpr Level kLevels[] = {{"x86-64", 1, ""},
                              {"x86-64-v2", 2, ""},
                              {"x86-64-v3", 3, ""},
+                             {"x86-64-v3-vnni", 3, "+avxvnni"},
                              {"x86-64-v4", 4, ""},
+                             {"x86-64-v4-vnni", 4, "+avx512vnni"},
                              {"x86-64-v4-dot", 4, "+avx512bf16,+avx512vnni"}};
 
 msl::Target target_of(const Level& level) {
@@ -48,7 +50,10 @@ int level_of(std::string_view cpu) {
 }
 
 std::string level_name(int level) {
-  return kLevels[level - 1].name;
+  for (const Level& known : kLevels) {
+    if (known.number == level) return known.name;
+  }
+  return {};
 }
 
 msl::Target target_of(const std::string& name) {
@@ -76,7 +81,8 @@ Status check_level(const std::string& wanted, const msl::Target& machine) {
   return Error(ErrorCode::kUnsupported,
                str("cpu_target '", wanted, "', expected a level up to ",
                    most ? most->name : machine.cpu.c_str(),
-                   ", which this machine has: x86-64, x86-64-v2 to -v4 or x86-64-v4-dot"));
+                   ", which this machine has: x86-64, x86-64-v2 to -v4, x86-64-v3-vnni, "
+                   "x86-64-v4-vnni or x86-64-v4-dot"));
 }
 
 }  // namespace mlxn::cpu

@@ -1,5 +1,5 @@
-// The levels of processors that code is compiled for: x86-64, x86-64-v2, -v3 and -v4, and
-// x86-64-v4-dot, which is -v4 with the dot products of bytes (VNNI) and bfloats (BF16).
+// The levels of processors that code is compiled for: x86-64, x86-64-v2, -v3 and -v4, -v3-vnni and
+// -v4-vnni with the dot products of bytes, and -v4-dot with those of bytes and bfloats (BF16).
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ std::string level_name(int level);
 msl::Target target_of(const std::string& name);
 
 // The levels whose code a machine of this target runs, best first: for x86-64-v4 with VNNI and BF16
-// among its features all, from x86-64-v4-dot down. Empty for targets that name no level.
+// among its features all with AVX-512, from x86-64-v4-dot down. Empty for targets that name no level.
 std::vector<msl::Target> plain_levels(const msl::Target& target);
 
 // Whether the machine runs code for a level; names that are none are refused.

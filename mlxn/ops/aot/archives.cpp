@@ -1,21 +1,30 @@
 // The archives that archives.S brings in.
+#include <vector>
+
 #include "mlxn/ops/builtin_kernels.h"
 
+namespace {
+
+struct Archive {
+  const std::byte *begin, *end;
+};
+
+}  // namespace
+
 extern "C" {
-extern const std::byte mlxn_builtin_v1[], mlxn_builtin_v1_end[];
-extern const std::byte mlxn_builtin_v3[], mlxn_builtin_v3_end[];
-extern const std::byte mlxn_builtin_v4[], mlxn_builtin_v4_end[];
-extern const std::byte mlxn_builtin_v4_dot[], mlxn_builtin_v4_dot_end[];
+extern const Archive mlxn_builtin_archives[], mlxn_builtin_archives_end[];
 }
 
 namespace mlxn {
 
 std::span<const std::span<const std::byte>> builtin_archives() {
-  static const std::span<const std::byte> archives[] = {
-      {mlxn_builtin_v1, mlxn_builtin_v1_end},
-      {mlxn_builtin_v3, mlxn_builtin_v3_end},
-      {mlxn_builtin_v4, mlxn_builtin_v4_end},
-      {mlxn_builtin_v4_dot, mlxn_builtin_v4_dot_end}};
+  static const auto archives = [] {
+    std::vector<std::span<const std::byte>> all;
+    for (const Archive& one : std::span(mlxn_builtin_archives, mlxn_builtin_archives_end)) {
+      all.emplace_back(one.begin, one.end);
+    }
+    return all;
+  }();
   return archives;
 }
 
