@@ -19,7 +19,8 @@ std::string level_name(int level);
 msl::Target target_of(const std::string& name);
 
 // The levels whose code a machine of this target runs, best first: for x86-64-v4 with VNNI and BF16
-// among its features all with AVX-512, from x86-64-v4-dot down. Empty for targets that name no level.
+// among its features all with AVX-512, from x86-64-v4-dot down. Empty for targets that name no
+// level.
 std::vector<msl::Target> plain_levels(const msl::Target& target);
 
 // Whether the machine runs code for a level; names that are none are refused.
