@@ -9,8 +9,8 @@ using namespace metal;
 // LOWERED-NOT: alloca [32 x ptr]
 // IR-NOT: masked.gather
 // IR: load <16 x float>
-kernel void joined(device const float* x, device const float* y, device float* out, constant uint& n,
-                   uint lane [[thread_index_in_simdgroup]]) {
+kernel void joined(device const float* x, device const float* y, device float* out,
+                   constant uint& n, uint lane [[thread_index_in_simdgroup]]) {
   threadgroup float start[32];
   start[lane] = lane < n ? x[lane] : 0.0f;
   simdgroup_barrier(mem_flags::mem_threadgroup);

@@ -108,9 +108,9 @@ struct Origin {
 };
 
 // Commands with barriers between them, which the workers run together: phases. All threadgroups and
-// transfer pieces of a phase form one sequence of units, which is cut into pieces. Each worker has a
-// share of them, one after the other, and helps with the shares of others when its own is done; the
-// last piece of a phase opens the next one. So nobody waits for a worker that is not there, and
+// transfer pieces of a phase form one sequence of units, which is cut into pieces. Each worker has
+// a share of them, one after the other, and helps with the shares of others when its own is done;
+// the last piece of a phase opens the next one. So nobody waits for a worker that is not there, and
 // workers that are meet once a phase, without locks.
 //
 // With a seed, pieces are places of a pseudo-random order of all units instead, so that a missing
@@ -352,9 +352,8 @@ class Batch : public Job {
   // Index of the entry that a unit belongs to.
   size_t entry_with(const Phase& phase, uint64_t unit) const {
     const auto begin = entries_.begin();
-    const auto found = std::ranges::upper_bound(begin + ptrdiff_t(phase.first),
-                                                begin + ptrdiff_t(phase.last), unit, {},
-                                                &Entry::end);
+    const auto found = std::ranges::upper_bound(
+        begin + ptrdiff_t(phase.first), begin + ptrdiff_t(phase.last), unit, {}, &Entry::end);
     return static_cast<size_t>(found - begin);
   }
 

@@ -7,8 +7,8 @@
 #include "mlxn/ops/norm/rms_norm_quantise_args.h"
 #include "mlxn/ops/norm/row_norm.h"
 
-// Rounds the norm of a row, whose elements all threads of the threadgroup see by now: each simdgroup
-// takes a block at a time.
+// Rounds the norm of a row, whose elements all threads of the threadgroup see by now: each
+// simdgroup takes a block at a time.
 inline void store_rounded_norm(device const float* input, device const float* weight,
                                device int* output, constant RmsNormQuantiseArgs& args, uint number,
                                float inverse, Place place) {
