@@ -22,8 +22,9 @@ Result<Rows> rows_of(std::string_view op, std::string_view name, const Buffer& b
 }
 
 Status dispatch_rows(ComputeEncoder& encoder, const Rows& rows, Dispatch dispatch) {
-  constexpr uint32_t kMostThreads = 256;
-  const uint32_t most = std::bit_floor(std::min(kMostThreads, dispatch.pipeline.max_threads()));
+  // A processor runs the simdgroups of a threadgroup one after the other: one is enough.
+  const uint32_t wanted = encoder.device().limits().is_processor ? 32 : 256;
+  const uint32_t most = std::bit_floor(std::min(wanted, dispatch.pipeline.max_threads()));
   const uint32_t threads = rows.dim >= most ? most : std::bit_ceil(rows.dim);
   const ThreadgroupMemory scratch = {0, threads * sizeof(float)};
   dispatch.grid = {rows.count, 1, 1};
