@@ -321,7 +321,7 @@ class Batch : public Job {
       if (seen >> 32 > number) return count;  // everybody else is further
       const uint32_t next = seen >> 32 == number ? static_cast<uint32_t>(seen) : begin;
       if (next >= end) return count;
-      const uint32_t take = own ? std::max(1u, (end - next) / 2) : 1;
+      const uint32_t take = own ? std::max(1u, (end - next) / 4 * 3) : 1;
       if (!claimed.compare_exchange_weak(seen, number << 32 | (next + take),
                                          std::memory_order_relaxed))
         continue;
