@@ -143,6 +143,40 @@ TEST_F(CpuTest, BarriersOrderCommands) {
   EXPECT_THAT(view<float>(buffers[19]), Each(std::ldexp(1.0f, 19)));
 }
 
+// Phases that all workers share, that one runs alone, and that have less pieces than workers; with
+// workers that sleep as soon as there is nothing to do, and with many more of them than cores.
+TEST_F(CpuTest, PhasesFollowEachOtherOnAnyNumberOfWorkers) {
+  constexpr uint64_t kCount = 4096;
+  constexpr int kPhases = 120, kRounds = 10;
+  for (const uint32_t spin_us : {0u, 50u}) {
+    for (const uint32_t workers : {1u, 2u, 5u, 64u}) {
+      CpuOptions options;
+      options.workers = workers;
+      options.spin_us = spin_us;
+      executor_ = create_executor(options);
+      EXPECT_EQ(executor_->info().worker_count, workers);
+      const auto mirror = load_loop("mirror"), increment = load_loop("increment");
+      const auto a = allocate(kCount * 4), b = allocate(kCount * 4), few = allocate(3 * 4);
+      std::vector<TestCommand> commands;
+      for (int i = 0; i < kPhases; i += 2) {
+        for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+          commands.push_back(dispatch(mirror, {kCount, 1, 1}, {16, 1, 1}, {from, to}));
+          commands.push_back(rt::Barrier{});
+          commands.push_back(dispatch(increment, {3, 1, 1}, {1, 1, 1}, {few}));
+          commands.push_back(rt::Barrier{});
+        }
+      }
+      for (int round = 0; round < kRounds; ++round) {
+        std::ranges::fill(view<float>(a), 1.0f);
+        std::ranges::fill(view<uint32_t>(few), 0u);
+        ASSERT_TRUE(run(commands));
+        ASSERT_THAT(view<float>(a), Each(std::ldexp(1.0f, kPhases))) << workers << " workers";
+        ASSERT_THAT(view<uint32_t>(few), Each(uint32_t{kPhases})) << workers << " workers";
+      }
+    }
+  }
+}
+
 TEST_F(CpuTest, IndirectCountsAreReadWhenTheDispatchStarts) {
   auto counts = allocate(64);
   auto memory = allocate(100 * 4);

@@ -68,7 +68,7 @@ class ScheduleTest : public CpuTest {
     executor_ = create_executor(options);
   }
 
-  // Doubles a row of ones 100 times, which is more commands than a segment otherwise holds.
+  // Doubles a row of ones 100 times, which is more commands than a batch otherwise prepares.
   std::vector<float> double_up(bool with_barriers) {
     constexpr uint64_t kCount = 256;
     auto pipeline = load_loop("mirror");
