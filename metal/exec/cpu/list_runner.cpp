@@ -26,6 +26,7 @@ constexpr uint64_t kPiecesForEachWorker = 16;
 constexpr uint64_t kLongNs = uint64_t{1} << 40;  // more than any threshold here
 constexpr size_t kMaxPrepared = 64, kMaxEntries = 1024;
 constexpr uint64_t kMaxPieces = 1 << 16;  // of a phase
+constexpr int kPollsBeforeHelp = 64;      // a microsecond or two
 constexpr uint64_t kMeasureEach = 16;  // dispatches: reading the clock costs as much as a small one
 constexpr uint64_t kMaxUnits = uint64_t{1} << 62;  // the claim counter runs past the end a little
 
@@ -124,23 +125,34 @@ class Batch : public Job {
         phase_(options.phase),
         stop_(options.stop),
         limit_ms_(options.limit_ms),
-        shares_(workers_) {}
+        shares_(workers_ + 1) {}
 
   Status add(const Origin& origin, const rt::Dispatch& dispatch, const rt::CommandList& list) {
-    Entry& entry = entries_.emplace_back(origin, PreparedDispatch());
-    auto& prepared = std::get<PreparedDispatch>(entry.work);
-    Status status = prepared.prepare(dispatch, list);
-    ++prepared_;
-    return finish(std::move(status), prepared.threadgroups());
+    PreparedDispatch prepared;
+    MLXN_TRY(prepared.prepare(dispatch, list));
+    if (prepared.threadgroups() == 0) return {};
+    MLXN_TRY(add(origin, prepared));
+    entries_.back().own_dispatch = prepared_.size();
+    prepared_.push_back(prepared);
+    return {};
   }
   // One that is there already, until the batch has run.
   Status add(const Origin& origin, const PreparedDispatch& dispatch) {
-    entries_.emplace_back(origin, &dispatch);
-    return finish({}, dispatch.threadgroups());
+    MLXN_TRY(add(origin, dispatch.threadgroups()));
+    if (dispatch.threadgroups() == 0) return {};
+    Entry& entry = entries_.back();
+    entry.dispatch = &dispatch;
+    entry.ns_each = dispatch.code().ns_per_threadgroup.load(std::memory_order_relaxed);
+    entry.sample = choose_sample(entry, origin);
+    return {};
   }
   Status add(const Origin& origin, const Transfer& transfer) {
-    entries_.emplace_back(origin, transfer);
-    return finish({}, transfer.pieces());
+    MLXN_TRY(add(origin, transfer.pieces()));
+    if (transfer.pieces() == 0) return {};
+    entries_.back().own_transfer = transfers_.size();
+    entries_.back().ns_each = kTransferNs;
+    transfers_.push_back(transfer);
+    return {};
   }
   // What is added from here on waits for all that was added so far.
   void barrier() {
@@ -159,13 +171,17 @@ class Batch : public Job {
   // cache, and workers wait meanwhile. With a seed, what may run together is kept together.
   bool full() const {
     if (seed_ != 0 && units_ != 0) return false;
-    return prepared_ >= kMaxPrepared || entries_.size() >= kMaxEntries;
+    return prepared_.size() >= kMaxPrepared || entries_.size() >= kMaxEntries;
   }
 
   // Runs what was added and starts anew. The error names no command; `failed` does.
   Status run(WorkerPool::Lease& lease, Origin& failed) {
     barrier();
     if (!phases_.empty()) {
+      for (Entry& entry : entries_) {  // now that nothing moves any more
+        if (entry.own_dispatch != kNone) entry.dispatch = &prepared_[entry.own_dispatch];
+        if (entry.own_transfer != kNone) entry.transfer = &transfers_[entry.own_transfer];
+      }
       first_failed_.store(entries_.size(), std::memory_order_relaxed);
       done_.store(0, std::memory_order_relaxed);
       for (Share& share : shares_) share.claimed.store(0, std::memory_order_relaxed);
@@ -178,49 +194,52 @@ class Batch : public Job {
     const size_t index = first_failed_.load(std::memory_order_relaxed);
     Status out;
     if (index < entries_.size()) {
-      failed = entries_[index].origin;
+      failed = origins_[index];
       out = std::move(*error_);
     }
     entries_.clear();
+    origins_.clear();
+    prepared_.clear();
+    transfers_.clear();
     phases_.clear();
+    orders_.clear();
     error_.reset();
-    first_ = prepared_ = 0;
+    first_ = 0;
     shared_ns_ = 0;
     return out;
   }
 
   bool work(unsigned worker, Scratch& scratch) override {
-    for (size_t i = 0; i < phases_.size(); ++i) {
+    ++present_;
+    bool leads = worker == kCaller, stays = true;
+    for (size_t i = 0; i < phases_.size() && stays; ++i) {
       const Phase& phase = phases_[i];
       if (done_ >= phase.end) continue;
-      uint32_t count = 0;
-      if (worker < phase.shares) count += run_share(i, worker, /*own=*/true, scratch);
-      for (uint32_t k = 1; k <= phase.shares; ++k) {
-        const uint32_t other = (worker + k) % phase.shares;
-        if (other != worker) count += run_share(i, other, /*own=*/false, scratch);
+      // What is not shared is for who opened the phase: its memory is warm there.
+      const uint32_t own = phase.shares > 1 ? worker : leads ? 0 : kNoShare;
+      leads = own < phase.shares && count(i, run_share(i, own, /*own=*/true, scratch));
+      if (!leads) {
+        look_ahead(i + 1);
+        // Others are mostly done as well by then; looking at their shares would slow them down.
+        if (present_ < phase.shares || !done_soon(phase.end)) leads = help(i, own, worker, scratch);
       }
-      if (count > 0) {
-        const uint32_t done = done_ += count;
-        if (done == phase.end) open(i + 1);
-      }
-      if (!wait_for(phase.end, worker)) return false;
+      stays = wait_for(phase.end, worker);
     }
-    return true;
+    --present_;
+    return stays;
   }
 
  private:
+  static constexpr size_t kNone = ~size_t{0};
+  static constexpr uint32_t kNoShare = ~uint32_t{0};
+  // One of `dispatch` and `transfer`; their places if the batch has them.
   struct Entry {
-    template <class Work>
-    Entry(const Origin& from, Work&& what) : origin(from), work(std::forward<Work>(what)) {}
-    // Null: a transfer.
-    const PreparedDispatch* dispatch() const {
-      if (auto* resolved = std::get_if<const PreparedDispatch*>(&work)) return *resolved;
-      return std::get_if<PreparedDispatch>(&work);
-    }
-    Origin origin;
+    const PreparedDispatch* dispatch = nullptr;
+    const Transfer* transfer = nullptr;
+    size_t own_dispatch = kNone, own_transfer = kNone;
     uint64_t begin = 0, end = 0;  // units of the phase
-    uint64_t sample = 0;          // the unit whose piece is timed; end: none
-    std::variant<PreparedDispatch, const PreparedDispatch*, Transfer> work;
+    uint64_t sample = kNone;      // the unit whose piece is timed
+    uint64_t ns_each = 0;         // of a unit; 0: not known
   };
   struct Phase {
     size_t first = 0, last = 0;  // entries
@@ -229,7 +248,6 @@ class Batch : public Job {
     uint32_t pieces = 1;   // of `chunk` units
     uint32_t shares = 1;   // among which the pieces are dealt out
     uint32_t end = 0;      // pieces of this phase and those before it
-    Permutation order;     // with a seed
   };
   // What is claimed of a worker's share: the number of the phase, from 1 on, in the upper half, the
   // next piece in the lower one. Of later phases nothing is claimed yet.
@@ -237,31 +255,26 @@ class Batch : public Job {
     std::atomic<uint64_t> claimed{0};
   };
 
-  // Numbers the units of the new entry, or takes it back when there is nothing to run.
-  Status finish(Status status, uint64_t units) {
-    if (status && units <= kMaxUnits - units_) {
-      Entry& entry = entries_.back();
-      entry.begin = units_;
-      units_ += units;
-      entry.end = units_;
-      entry.sample = choose_sample(entry);
-      if (units != 0) return status;
-    } else if (status) {
-      status = Error(ErrorCode::kInvalidArgument,
-                     str(units, " threadgroups after ", units_, ", at most ", kMaxUnits));
+  // A new entry, with its units numbered; none for nothing.
+  Status add(const Origin& origin, uint64_t units) {
+    if (units > kMaxUnits - units_) {
+      return Error(ErrorCode::kInvalidArgument,
+                   str(units, " threadgroups after ", units_, ", at most ", kMaxUnits));
     }
-    entries_.pop_back();
-    return status;
+    if (units == 0) return {};
+    Entry& entry = entries_.emplace_back();
+    origins_.push_back(origin);
+    entry.begin = units_;
+    units_ += units;
+    entry.end = units_;
+    return {};
   }
 
   // Any unit of a dispatch, since the first one may have less to do than the others. Those whose
   // time is known are timed now and then.
-  uint64_t choose_sample(const Entry& entry) const {
-    const PreparedDispatch* dispatch = entry.dispatch();
-    if (!dispatch || dispatch->threadgroups() == 0) return entry.end;
-    const uint64_t number = entry.origin.command + entry.origin.place.value_or(0);
-    const bool known = dispatch->code().ns_per_threadgroup.load(std::memory_order_relaxed) != 0;
-    if (known && (number + phase_) % kMeasureEach != 0) return entry.end;
+  uint64_t choose_sample(const Entry& entry, const Origin& origin) const {
+    const uint64_t number = origin.command + origin.place.value_or(0);
+    if (entry.ns_each != 0 && (number + phase_) % kMeasureEach != 0) return entry.end;
     return entry.begin + mix(phase_, number) % (entry.end - entry.begin);
   }
 
@@ -273,7 +286,7 @@ class Batch : public Job {
 
   // Cuts a phase into pieces. What takes a moment is one piece.
   void lay_out(Phase& phase) {
-    if (seed_ != 0) phase.order = Permutation(phase.units, mix(seed_, runs_++));
+    if (seed_ != 0) orders_.emplace_back(phase.units, mix(seed_, runs_++));
     phase.cost_ns = estimated_ns(phase);
     phase.chunk = phase.units;
     if (workers_ == 1 || phase.units == 1 || phase.cost_ns < kShareWorthNs) return;
@@ -288,13 +301,9 @@ class Batch : public Job {
     uint64_t total = 0;
     for (size_t i = phase.first; i < phase.last; ++i) {
       const Entry& entry = entries_[i];
-      uint64_t each = kTransferNs;
-      if (const PreparedDispatch* dispatch = entry.dispatch()) {
-        each = dispatch->code().ns_per_threadgroup.load(std::memory_order_relaxed);
-      }
       const uint64_t units = entry.end - entry.begin;
-      if (each == 0 || units > (kLongNs - total) / each) return kLongNs;
-      total += each * units;
+      if (entry.ns_each == 0 || units > (kLongNs - total) / entry.ns_each) return kLongNs;
+      total += entry.ns_each * units;
     }
     return total;
   }
@@ -314,7 +323,7 @@ class Batch : public Job {
     const uint64_t number = i + 1;
     const auto begin = static_cast<uint32_t>(uint64_t{phase.pieces} * share / phase.shares);
     const auto end = static_cast<uint32_t>(uint64_t{phase.pieces} * (share + 1) / phase.shares);
-    std::atomic<uint64_t>& claimed = shares_[share].claimed;
+    std::atomic<uint64_t>& claimed = shares_[phase.shares > 1 ? share : workers_].claimed;
     uint64_t seen = claimed.load(std::memory_order_relaxed);
     uint32_t count = 0;
     for (;;) {
@@ -325,18 +334,19 @@ class Batch : public Job {
       if (!claimed.compare_exchange_weak(seen, number << 32 | (next + take),
                                          std::memory_order_relaxed))
         continue;
-      run_pieces(phase, next, next + take, scratch);
+      run_pieces(i, next, next + take, scratch);
       count += take;
       seen = number << 32 | (next + take);
     }
   }
 
-  void run_pieces(const Phase& phase, uint32_t first, uint32_t last, Scratch& scratch) {
+  void run_pieces(size_t i, uint32_t first, uint32_t last, Scratch& scratch) {
+    const Phase& phase = phases_[i];
     const uint64_t begin = first * phase.chunk;
     const uint64_t end = std::min(last * phase.chunk, phase.units);
     if (seed_ != 0) {
       for (uint64_t place = begin; place < end; ++place) {
-        const uint64_t unit = phase.order(place);
+        const uint64_t unit = orders_[i](place);
         run_entry(entry_with(phase, unit), unit, unit + 1, scratch);
       }
       return;
@@ -361,18 +371,54 @@ class Batch : public Job {
     if (index >= first_failed_.load(std::memory_order_relaxed)) return;
     if (stop_ && *stop_) return fail(index, Error(ErrorCode::kTimeout, "it was stopped"));
     const Entry& entry = entries_[index];
-    if (auto* transfer = std::get_if<Transfer>(&entry.work)) {
+    if (entry.transfer) {
       KernelFault fault;
-      auto move = [&] { transfer->run(begin - entry.begin, end - entry.begin); };
+      auto move = [&] { entry.transfer->run(begin - entry.begin, end - entry.begin); };
       if (!run_guarded(move, {}, fault)) fail(index, to_error(fault));
       return;
     }
-    const PreparedDispatch& dispatch = *entry.dispatch();
+    const PreparedDispatch& dispatch = *entry.dispatch;
     const bool measure = begin <= entry.sample && entry.sample < end;
     const uint64_t start = measure ? now_ns() : 0;
     Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch, stop_);
     if (measure) note_time(dispatch.code(), (now_ns() - start) / (end - begin));
     if (!status) fail(index, std::move(status).error());
+  }
+
+  // Runs what is left of all shares but one's own. True if the phase ended with it.
+  bool help(size_t i, uint32_t own, unsigned worker, Scratch& scratch) {
+    const uint32_t shares = phases_[i].shares;
+    uint32_t pieces = 0;
+    for (uint32_t k = 1; k <= shares; ++k) {
+      const uint32_t other = (worker + k) % shares;
+      if (other != own) pieces += run_share(i, other, /*own=*/false, scratch);
+    }
+    return count(i, pieces);
+  }
+
+  // So many more pieces of phase `i` are done. True if those were the last.
+  bool count(size_t i, uint32_t pieces) {
+    if (pieces == 0) return false;
+    const uint32_t done = done_ += pieces;
+    if (done != phases_[i].end) return false;
+    open(i + 1);
+    return true;
+  }
+
+  // Whether others are about as fast.
+  bool done_soon(uint32_t end) const {
+    for (int i = 0; i < kPollsBeforeHelp; ++i) {
+      if (done_ >= end) return true;
+      pause();
+    }
+    return false;
+  }
+
+  // What the caller wrote lies in another core's cache.
+  void look_ahead(size_t i) const {
+    if (i >= phases_.size()) return;
+    __builtin_prefetch(&phases_[i]);
+    __builtin_prefetch(&entries_[phases_[i - 1].last]);
   }
 
   // Phase `i` begins: those who have stopped waiting for it are told, as is who slept meanwhile.
@@ -411,16 +457,21 @@ class Batch : public Job {
   const uint32_t limit_ms_;
   uint64_t runs_ = 0;
   std::vector<Entry> entries_;
+  std::vector<Origin> origins_;  // of the entries
+  std::vector<PreparedDispatch> prepared_;
+  std::vector<Transfer> transfers_;
   std::vector<Phase> phases_;
-  size_t first_ = 0, prepared_ = 0;  // entry of the open phase; dispatches prepared here
+  std::vector<Permutation> orders_;  // of the phases, with a seed
+  size_t first_ = 0;                 // entry of the open phase
   uint64_t units_ = 0;               // of the open phase
   uint64_t shared_ns_ = 0;           // of phases that are worth sharing
-  std::vector<Share> shares_;
+  std::vector<Share> shares_;        // of each worker, and of phases that are not shared
   // Pieces that are done, of all phases. Sequentially consistent, as is `asleep_`: the caller says
   // that it sleeps and looks once more, the others count and look whether it sleeps.
   alignas(64) std::atomic<uint32_t> done_{0};
   std::atomic<uint32_t> asleep_{0};
-  std::atomic<size_t> first_failed_{0};
+  alignas(64) std::atomic<uint32_t> present_{0};  // workers that take part
+  alignas(64) std::atomic<size_t> first_failed_{0};
   std::mutex error_mutex_;
   std::optional<Error> error_;
 };
