@@ -35,27 +35,34 @@ inline int sum_of_half(int value) {
   return value;
 }
 
+// What 16 elements are rounded with.
+struct RoundedScale {
+  float scale, inverse;
+
+  explicit RoundedScale(float largest)
+      : scale(largest / 127.0f), inverse(largest < 0x1p-120f ? 0.0f : 127.0f / largest) {}
+};
+
 // Rounds a block: `value` is the element at this thread's lane. All lanes call.
 inline void store_rounded(float value, RoundedRow row, uint block, uint lane) {
+  constexpr uint kHalf = kRoundedBlock / 2;
   // As whole numbers magnitudes keep their order, with NaN at the top.
-  const float largest = as_type<float>(max_of_half(as_type<uint>(value) & 0x7fffffffu));
-  const float scale = largest / 127.0f;
-  const float inverse = largest < 0x1p-120f ? 0.0f : 127.0f / largest;
-  const int code = static_cast<int>(rint(value * inverse));
+  const uint largest = max_of_half(as_type<uint>(value) & 0x7fffffffu);
+  const RoundedScale lower(as_type<float>(simd_shuffle(largest, 0)));
+  const RoundedScale upper(as_type<float>(simd_shuffle(largest, kHalf)));
+  const int code = static_cast<int>(rint(value * (lane < kHalf ? lower.inverse : upper.inverse)));
   const int sum = sum_of_half(code);
-  const int lower_sum = simd_shuffle(sum, 0), upper_sum = simd_shuffle(sum, kRoundedBlock / 2);
-  const float lower_scale = simd_shuffle(scale, 0),
-              upper_scale = simd_shuffle(scale, kRoundedBlock / 2);
-  const float total = fma(upper_scale, static_cast<float>(upper_sum),
-                          fma(lower_scale, static_cast<float>(lower_sum), 0.0f));
+  const int lower_sum = simd_shuffle(sum, 0), upper_sum = simd_shuffle(sum, kHalf);
+  const float total = fma(upper.scale, static_cast<float>(upper_sum),
+                          fma(lower.scale, static_cast<float>(lower_sum), 0.0f));
 
   // Lane i stores word i.
   uint codes = static_cast<uint>(code & 0xff) << (8 * (lane % 4));
   codes |= simd_shuffle_xor(codes, 1);
   codes |= simd_shuffle_xor(codes, 2);
   int mine = as_type<int>(simd_shuffle(codes, 4 * lane % kRoundedBlock));
-  mine = lane == kScaleWord ? as_type<int>(lower_scale) : mine;
-  mine = lane == kScaleWord + 1 ? as_type<int>(upper_scale) : mine;
+  mine = lane == kScaleWord ? as_type<int>(lower.scale) : mine;
+  mine = lane == kScaleWord + 1 ? as_type<int>(upper.scale) : mine;
   mine = lane == kSumWord ? as_type<int>(total) : mine;
   mine = lane == kStartWord ? -128 * lower_sum : mine;
   mine = lane == kStartWord + 1 ? -128 * upper_sum : mine;
