@@ -50,10 +50,8 @@ install(FILES ${PROJECT_BINARY_DIR}/mlxnConfig.cmake ${PROJECT_BINARY_DIR}/mlxnC
 install(FILES ${PROJECT_BINARY_DIR}/mlxn-metal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT metal)
 foreach(tool mlxn mslc)
-  if(TARGET ${tool})
-    set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-    install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
-  endif()
+  set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 endforeach()
 
 # The SDK: what projects for Apple's Metal need to build here (docs/sdk.md). Everything in it is found from its
