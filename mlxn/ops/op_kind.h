@@ -11,7 +11,7 @@ namespace mlxn {
 // are the original's.
 struct OpKind : OpTag {
   static const OpKind kRmsNorm, kElemMul, kElemAdd, kSdpa, kSoftmax, kOther;
-  static const OpKind kMatmul, kPackedMatmul, kQuantiseRows, kSiluMul;
+  static const OpKind kMatmul, kPackedMatmul, kQuantiseRows, kSiluMul, kKvWrite;
 };
 inline constexpr OpKind OpKind::kRmsNorm{{"RmsNorm"}};
 inline constexpr OpKind OpKind::kElemMul{{"ElemMul"}};
@@ -23,6 +23,7 @@ inline constexpr OpKind OpKind::kMatmul{{"Matmul"}};
 inline constexpr OpKind OpKind::kPackedMatmul{{"PackedMatmul"}};
 inline constexpr OpKind OpKind::kQuantiseRows{{"QuantiseRows"}};
 inline constexpr OpKind OpKind::kSiluMul{{"SiluMul"}};
+inline constexpr OpKind OpKind::kKvWrite{{"KvWrite"}};
 
 inline std::string_view to_string(const OpKind& kind) {
   return kind.name;

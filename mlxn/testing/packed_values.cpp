@@ -24,7 +24,7 @@ struct Tiles {
         count((rows + tile - 1) / tile) {}
   uint64_t words() const { return count * blocks * kRoundedWords * tile; }
   uint64_t word(uint64_t row, uint64_t block, uint64_t line) const {
-    return ((row / tile * blocks + block) * kRoundedWords + line) * tile + row % tile;
+    return ((row / tile * blocks + block) * tile + row % tile) * kRoundedWords + line;
   }
 };
 
@@ -121,7 +121,7 @@ Tensor rounded_rows(uint64_t rows, uint64_t depth, Fill fill) {
     for (double& value : values) value = rounded(Dtype::kF32, value);
     std::ranges::copy(rounded_words(values, rows, depth), out.begin());
   };
-  return {Dtype::kI32, {at.count, at.blocks, kRoundedWords, at.tile}, Role::kIn, fill_rounded};
+  return {Dtype::kI32, {at.count, at.blocks, at.tile, kRoundedWords}, Role::kIn, fill_rounded};
 }
 
 std::vector<double> rounded_values(std::span<const double> words, uint64_t rows, uint64_t depth) {

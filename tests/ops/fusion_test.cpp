@@ -1,5 +1,6 @@
 // Fusion rules: a fused graph has the bits of the graph as it was recorded.
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 #include "mlxn/base/strings.h"
@@ -7,9 +8,11 @@
 #include "mlxn/ops/activation/silu_mul.h"
 #include "mlxn/ops/elementwise/elementwise.h"
 #include "mlxn/ops/fusion_rules.h"
+#include "mlxn/ops/kv/kv_write.h"
 #include "mlxn/ops/matmul/matmul.h"
 #include "mlxn/ops/matmul/quantise_rows.h"
 #include "mlxn/ops/norm/rms_norm.h"
+#include "mlxn/ops/rope/rope.h"
 #include "mlxn/testing/op_case.h"
 #include "mlxn/testing/stored_values.h"
 #include "tests/ops/ops_fixture.h"
@@ -29,6 +32,15 @@ class Fusion : public testing::Test {
     for (double& value : values) value = distribution(generator_);
     const Status stored = cases::store(dtype, values, *buffer.as_mut_slice<std::byte>());
     EXPECT_TRUE(stored) << stored.error().to_string();
+    all_.push_back(buffer);
+    return buffer;
+  }
+
+  // first, first + 1, ...
+  Buffer counting(const Shape& shape, uint32_t first) {
+    Buffer buffer = *device_.alloc(kU32, shape);
+    const auto numbers = *buffer.as_mut_slice<uint32_t>();
+    std::iota(numbers.begin(), numbers.end(), first);
     all_.push_back(buffer);
     return buffer;
   }
@@ -235,6 +247,36 @@ TEST_F(Fusion, RoundingThatDoesNotFit) {
   const Buffer wide = *normed.reshape({2, 128});
   const Buffer other = random(kI32, *rounded_shape(2, 128));
   EXPECT_EQ(expect_same(pair(wide, other), 2), Counts()) << "in rows of another width";
+}
+
+TEST_F(Fusion, KeysAreTurnedAsTheyAreWritten) {
+  for (const RopePairs pairs : {RopePairs::kAdjacent, RopePairs::kHalves}) {
+    for (const Dtype dtype : {kF16, kF32}) {
+      for (const uint64_t dim : {64u, 80u, 160u}) {
+        all_.clear();
+        const Buffer keys = random(kF32, {3, 2, dim}), values = random(kF32, {3, 2, dim}),
+                     other = random(kF32, {3, 2, dim}), table = random(kF32, {3, dim / 2 - 4, 2}),
+                     positions = counting({3}, 30), sequences = counting({3}, 0),
+                     key_cache = random(dtype, {2, 2, 64, dim}),
+                     value_cache = random(dtype, {2, 2, 64, dim});
+        const auto write = [&](const Buffer& turned, const Buffer& written) {
+          return record([&](ComputeEncoder& encoder) -> Status {
+            MLXN_TRY(elementwise_add(encoder, {values, values, keys}));
+            MLXN_TRY(rope(encoder, {keys, table, turned, pairs}));
+            return kv_write(encoder,
+                            {written, values, positions, sequences, key_cache, value_cache});
+          });
+        };
+        const Counts once = {{"rope + kv_write", 1}};
+        temporary_ = {};
+        EXPECT_EQ(expect_same(write(keys, keys), 3), Counts()) << "keys are wanted too";
+        temporary_ = {keys, other};
+        EXPECT_EQ(expect_same(write(keys, keys), 2), once) << dim;
+        EXPECT_EQ(expect_same(write(other, other), 2), once) << dim;
+        EXPECT_EQ(expect_same(write(other, values), 3), Counts()) << "other keys";
+      }
+    }
+  }
 }
 
 // A layer of a model, twice: norms join the additions before them.

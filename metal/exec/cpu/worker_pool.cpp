@@ -1,12 +1,9 @@
 #include "metal/exec/cpu/worker_pool.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -14,45 +11,18 @@
 #include "mlxn/base/clock.h"
 
 namespace mlxn::cpu {
-namespace {
-
 // All atomics here use the default, sequentially consistent order: each hand-over is a pair of a
 // store by one side and a load by the other, in opposite order on both sides.
 
-void sleep_while_equal(std::atomic<uint32_t>& word, uint32_t value) {
-  static_assert(sizeof(word) == sizeof(uint32_t));
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
-}
+namespace {
 
-void wake(std::atomic<uint32_t>& word, unsigned count) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
-}
-
-void pause() {
-#if defined(__x86_64__)
-  _mm_pause();
-#endif
-}
-
-// Polls `done` for about `spin_us` microseconds. False when it did not come true.
-template <class Condition>
-bool spin(unsigned spin_us, Condition done) {
-  if (done()) return true;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(spin_us);
-  do {
-    for (int i = 0; i < 32; ++i) {
-      pause();
-      if (done()) return true;
-    }
-  } while (std::chrono::steady_clock::now() < end);
-  return false;
-}
+constexpr uint64_t kWorthNs = 20'000;  // work that waking a thread is worth
 
 }  // namespace
 
 WorkerPool::WorkerPool(unsigned workers, unsigned spin_us, MemoryGuard guard)
     : spin_us_(spin_us), guard_(guard), owner_(getpid()) {
-  for (unsigned i = 1; i < workers; ++i) threads_.emplace_back([this] { worker_main(); });
+  for (unsigned i = 1; i < workers; ++i) threads_.emplace_back([this, i] { worker_main(i); });
 }
 
 WorkerPool::~WorkerPool() {
@@ -67,35 +37,46 @@ WorkerPool::~WorkerPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void WorkerPool::worker_main() {
+void WorkerPool::worker_main(unsigned worker) {
   pthread_setname_np(pthread_self(), "mlxn-cpu");
   ScopedFloatModes modes;
   Scratch scratch(guard_);
   while (!stop_) {
     const uint32_t seen =
         epoch_;  // before the look round: what is published during it is not missed
+    bool ended = true;
     for (Slot& slot : slots_) {
-      if (slot.job.load(std::memory_order_relaxed)) help(slot, scratch);
+      if (slot.job.load(std::memory_order_relaxed)) ended &= help(slot, worker, scratch);
     }
-    wait_for_change(seen);
+    wait_for_change(seen, /*spins=*/ended);
   }
 }
 
-void WorkerPool::help(Slot& slot, Scratch& scratch) {
+// False when the worker left a job that has not ended.
+bool WorkerPool::help(Slot& slot, unsigned worker, Scratch& scratch) {
+  bool ended = true;
   ++slot.users;
-  if (Job* job = slot.job) job->work(scratch);
+  if (Job* job = slot.job) ended = job->work(worker, scratch);
   if (--slot.users == 0 && slot.caller_sleeps) wake(slot.users, 1);
+  return ended;
 }
 
-void WorkerPool::wait_for_change(uint32_t seen) {
-  if (spin(spin_us_, [&] { return epoch_.load(std::memory_order_relaxed) != seen; })) return;
+void WorkerPool::wait_for_change(uint32_t seen, bool spins) {
+  if (spins && spin([&] { return epoch_.load(std::memory_order_relaxed) != seen; })) return;
   ++sleepers_;
   while (epoch_ == seen) sleep_while_equal(epoch_, seen);
   --sleepers_;
 }
 
+void WorkerPool::call_sleepers(unsigned helpers, uint64_t cost_ns) {
+  if (cost_ns <= kWorthNs && sleepers_ == 0) return;
+  if (!worth_waking(cost_ns)) return;
+  ++epoch_;  // for those who are about to fall asleep as well
+  if (sleepers_ > 0) wake(epoch_, helpers);
+}
+
 void WorkerPool::wait_for_helpers(Slot& slot) {
-  if (spin(spin_us_, [&] { return slot.users == 0; })) return;
+  if (spin([&] { return slot.users == 0; })) return;
   slot.caller_sleeps = 1;
   for (uint32_t users = slot.users; users != 0; users = slot.users) {
     sleep_while_equal(slot.users, users);
@@ -122,7 +103,6 @@ WorkerPool::Lease::~Lease() {
 }
 
 bool WorkerPool::worth_waking(uint64_t cost_ns) {
-  constexpr uint64_t kWorthNs = 20'000;
   if (cost_ns > kWorthNs) return true;
   const uint64_t now = now_ns();
   const uint64_t pause = now - last_short_ns_.exchange(now, std::memory_order_relaxed);
@@ -139,7 +119,7 @@ void WorkerPool::Lease::run(Job& job, unsigned helpers, uint64_t cost_ns) {
   if (helpers > 0 && pool_.sleepers_ > 0 && pool_.worth_waking(cost_ns)) {
     wake(pool_.epoch_, helpers);
   }
-  job.work(*slot_->scratch);
+  job.work(kCaller, *slot_->scratch);
   slot_->job = nullptr;
   pool_.wait_for_helpers(*slot_);
 }

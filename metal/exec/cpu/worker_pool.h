@@ -9,15 +9,20 @@
 #include <vector>
 
 #include "metal/exec/cpu/scratch.h"
+#include "metal/exec/cpu/waiting.h"
 
 namespace mlxn::cpu {
 
-// Work that several threads share. work() takes pieces until none is left; it is called from any
-// number of threads at once, perhaps from none but the caller's.
+constexpr unsigned kCaller = 0;  // the worker that a thread is that runs a job of its own
+
+// Work that several threads share.
 class Job {
  public:
   virtual ~Job() = default;
-  virtual void work(Scratch& scratch) = 0;
+  // Takes part, until the job has ended, or, unless it is the caller that works, until there was
+  // nothing to do for a while: then the result is false. Called from any number of threads at once,
+  // each another worker, perhaps from none but the caller's.
+  virtual bool work(unsigned worker, Scratch& scratch) = 0;
 };
 
 // Threads that help callers with their jobs. An idle thread spins for a while, then sleeps.
@@ -31,6 +36,15 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   unsigned workers() const { return static_cast<unsigned>(threads_.size()) + 1; }
+
+  // Polls `done` for as long as an idle thread spins. False when it did not come true.
+  template <class Condition>
+  bool spin(Condition done) const {
+    return spin_for(spin_us_, done);
+  }
+  // Wakes as many sleeping workers as `helpers` to look for jobs, if about `cost_ns` of work on one
+  // thread is worth it.
+  void call_sleepers(unsigned helpers, uint64_t cost_ns);
 
  private:
   // Where a caller publishes its job. A worker counts itself in before it reads `job`; a caller
@@ -57,7 +71,7 @@ class WorkerPool {
     // Spinning workers join; sleeping ones are woken, as many as `helpers`, where that pays.
     void run(Job& job, unsigned helpers, uint64_t cost_ns);
     // Runs the job on the calling thread alone.
-    void run_alone(Job& job) { job.work(*slot_->scratch); }
+    void run_alone(Job& job) { job.work(kCaller, *slot_->scratch); }
 
    private:
     WorkerPool& pool_;
@@ -71,9 +85,9 @@ class WorkerPool {
   // Whether sleeping workers should be woken: for a long job, or for short ones that come so often
   // that who wakes for one is still awake for the next.
   bool worth_waking(uint64_t cost_ns);
-  void worker_main();
-  void help(Slot& slot, Scratch& scratch);
-  void wait_for_change(uint32_t seen);
+  void worker_main(unsigned worker);
+  bool help(Slot& slot, unsigned worker, Scratch& scratch);
+  void wait_for_change(uint32_t seen, bool spins);
   void wait_for_helpers(Slot& slot);
 
   const unsigned spin_us_;
@@ -81,7 +95,7 @@ class WorkerPool {
   const int owner_;  // process that started the threads
   std::array<Slot, kSlots> slots_;
   std::mutex mutex_;
-  alignas(64) std::atomic<uint32_t> epoch_{0};  // changes with each published job
+  alignas(64) std::atomic<uint32_t> epoch_{0};  // changes when there is work to look for
   std::atomic<uint32_t> sleepers_{0};
   std::atomic<bool> stop_{false};
   // Short jobs of late, for worth_waking: a hint, so updates may get lost.

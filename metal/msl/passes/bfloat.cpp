@@ -2,6 +2,7 @@
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
+#include "metal/msl/passes/target_features.h"
 
 namespace mlxn::msl {
 
@@ -75,8 +76,7 @@ void lower(Instruction& instruction) {
 }  // namespace
 
 void lower_bfloat(Function& function) {
-  StringRef features = function.getFnAttribute("target-features").getValueAsString();
-  if (features.contains("+avx512bf16") || features.contains("+avxneconvert")) return;
+  if (has_feature(function, "+avx512bf16") || has_feature(function, "+avxneconvert")) return;
   for (BasicBlock& block : function)
     for (Instruction& instruction : make_early_inc_range(block)) lower(instruction);
 }

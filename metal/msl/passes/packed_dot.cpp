@@ -5,6 +5,7 @@
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
+#include "metal/msl/passes/target_features.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::msl {
@@ -15,12 +16,6 @@ namespace {
 
 constexpr StringRef kNames[] = {"__msl_dot4", "__msl_dot2"};
 constexpr const char* kVectorSuffix = ".vector";
-
-bool has(const Function& function, StringRef feature) {
-  SmallVector<StringRef, 64> features;
-  function.getFnAttribute("target-features").getValueAsString().split(features, ',');
-  return is_contained(features, feature);
-}
 
 unsigned elements(const Value* value) {
   auto* type = dyn_cast<FixedVectorType>(value->getType());
@@ -85,13 +80,13 @@ Value* bfloats_by_fma(IRBuilder<>& builder, ArrayRef<Value*> in) {
 // No form: a loop of multiply-adds is all the target has.
 std::optional<VectorForm> form_of(PackedDot kind, const Function& function) {
   if (kind == PackedDot::kBfloats) {
-    if (has(function, "+avx512bf16")) return VectorForm{16, bfloats_by_instruction};
+    if (has_feature(function, "+avx512bf16")) return VectorForm{16, bfloats_by_instruction};
     return std::nullopt;
   }
-  if (has(function, "+avx512vnni")) return VectorForm{16, bytes_by_vnni};
-  if (has(function, "+avxvnni")) return VectorForm{8, bytes_by_vnni};
-  if (has(function, "+avx512bw")) return VectorForm{16, bytes_by_words};
-  return VectorForm{has(function, "+avx2") ? 8u : 4u, bytes_by_words};
+  if (has_feature(function, "+avx512vnni")) return VectorForm{16, bytes_by_vnni};
+  if (has_feature(function, "+avxvnni")) return VectorForm{8, bytes_by_vnni};
+  if (has_feature(function, "+avx512bw")) return VectorForm{16, bytes_by_words};
+  return VectorForm{has_feature(function, "+avx2") ? 8u : 4u, bytes_by_words};
 }
 
 Value* part(IRBuilder<>& builder, Value* value, unsigned first, unsigned count) {
@@ -138,7 +133,7 @@ Value* bytes_by_dp4a(IRBuilder<>& builder, ArrayRef<Value*> in) {
 // A function of as many numbers as a register of the target holds.
 Function* declare_vector_form(Function& function, const Function& user) {
   Module& module = *function.getParent();
-  unsigned count = has(user, "+avx512f") ? 16 : has(user, "+avx2") ? 8 : 4;
+  unsigned count = has_feature(user, "+avx512f") ? 16 : has_feature(user, "+avx2") ? 8 : 4;
   SmallVector<Type*, 3> types;
   for (Type* type : function.getFunctionType()->params())
     types.push_back(FixedVectorType::get(type, count));

@@ -8,6 +8,7 @@
 #include "llvm/IR/Module.h"
 #include "metal/msl/kernel_abi.h"
 #include "metal/msl/passes/entry.h"
+#include "metal/msl/passes/target_features.h"
 
 namespace mlxn::msl {
 
@@ -22,7 +23,7 @@ bool has_full_simdgroups(const Shape& shape) {
 namespace {
 
 bool has_wide_registers(const Function& entry) {
-  return entry.getFnAttribute("target-features").getValueAsString().contains("+avx512f");
+  return has_feature(entry, "+avx512f");
 }
 
 }  // namespace

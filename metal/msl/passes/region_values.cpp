@@ -93,15 +93,17 @@ Value* RegionValues::prologue_value(Value* value) {
 // How many instructions computing a value again takes; kTooMuch if it cannot be.
 int RegionValues::cost(const Value* value, int depth) {
   if (in_prologue(value) || isa<Argument>(value) || isa<AllocaInst>(value)) return 0;
-  if (slots_.count(value)) return 1;
+  if (depth > 0 && slots_.count(value)) return 1;
   const auto& instruction = *cast<Instruction>(value);
-  bool uniform = is_uniform(value);
-  if (!is_repeatable(instruction) || depth > 8) return uniform && depth > 0 ? 1 : kTooMuch;
+  // One copy serves all lanes, so the worst is that it is loaded: an address of a lane is made of
+  // its uniform part and the lane's number, which LLVM sees to lie side by side.
+  if (depth > 0 && is_uniform(value)) return 1;
+  if (!is_repeatable(instruction) || depth > 8) return kTooMuch;
   int total = 1;
   for (const Value* operand : instruction.operands()) {
     if (isa<Function>(operand)) continue;
     total += cost(operand, depth + 1);
-    if (total > kMaxCost) return uniform && depth > 0 ? 1 : kTooMuch;
+    if (total > kMaxCost) return kTooMuch;
   }
   return total;
 }
@@ -184,7 +186,8 @@ Value* RegionValues::get(Scope& scope, Value* original) {
   if (auto* variable = dyn_cast<AllocaInst>(original)) return private_address(scope, *variable);
   auto* instruction = cast<Instruction>(original);
   Value* made = nullptr;
-  if (!slots_.count(original) && cost(original, 0) <= kMaxCost)
+  // Even where it has a slot for the sake of an operation.
+  if (cost(original, 0) <= kMaxCost)
     made = copy_here(scope, *instruction);
   else
     made = load_slot(scope, slot_for(original), original);

@@ -7,6 +7,7 @@
 #include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IntrinsicsX86.h"
+#include "metal/msl/passes/target_features.h"
 
 namespace mlxn::msl {
 
@@ -149,16 +150,9 @@ Value* scan(IRBuilder<>& b, Arithmetic f, Value* value, Value* active, bool incl
 
 // --- Shuffle
 
-bool has_feature(const IRBuilder<>& b, StringRef feature) {
-  Attribute features = b.GetInsertBlock()->getParent()->getFnAttribute("target-features");
-  SmallVector<StringRef, 64> list;
-  features.getValueAsString().split(list, ',');
-  return is_contained(list, feature);
-}
-
 // The values of the lanes `index` (below 32) names.
 Value* permute_variable(IRBuilder<>& b, Value* value, Value* index) {
-  if (has_feature(b, "+avx512f")) {
+  if (has_feature(*b.GetInsertBlock()->getParent(), "+avx512f")) {
     Value* low = part(b, value, 0, kWidth / 2);
     Value* high = part(b, value, kWidth / 2, kWidth / 2);
     Value* half[2];

@@ -6,6 +6,7 @@
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "metal/msl/passes/packed_dot.h"
+#include "metal/msl/passes/target_features.h"
 
 namespace mlxn::msl {
 
@@ -84,10 +85,9 @@ class Obstacles {
   }
 
   bool has_masked(const Type& type) const {
-    StringRef features = entry_.getFnAttribute("target-features").getValueAsString();
-    if (features.contains("+avx512bw")) return true;
+    if (has_feature(entry_, "+avx512bw")) return true;
     unsigned bits = type.isPointerTy() ? 64 : type.getScalarSizeInBits();
-    return features.contains("+avx2") && (bits == 32 || bits == 64);
+    return has_feature(entry_, "+avx2") && (bits == 32 || bits == 64);
   }
 
   Function& entry_;

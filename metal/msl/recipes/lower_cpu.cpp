@@ -5,6 +5,7 @@
 #include "metal/msl/passes/coroutine.h"
 #include "metal/msl/passes/cross_lane.h"
 #include "metal/msl/passes/entry.h"
+#include "metal/msl/passes/equal_phis.h"
 #include "metal/msl/passes/explain.h"
 #include "metal/msl/passes/masked_regions.h"
 #include "metal/msl/passes/promote_tiles.h"
@@ -59,6 +60,7 @@ std::optional<Refusal> build_regions(llvm::Function& entry, Kernel& kernel,
                                      const CompileRequest& request, llvm::TargetMachine& machine) {
   fix_shape(entry, request.shape);
   scalarise(entry, machine);
+  join_equal_phis(entry);
   std::optional<Refusal> refusal;
   bool masked = request.forced_tier >= int(Tier::kMaskedRegions);
   if (!masked) refusal = try_uniform_regions(entry, kernel, request.shape);

@@ -19,6 +19,7 @@
 #include "llvm/Transforms/Utils/LowerSwitch.h"
 #include "metal/msl/passes/bfloat.h"
 #include "metal/msl/passes/cross_lane.h"
+#include "metal/msl/passes/half_conversion.h"
 #include "metal/msl/passes/keep_order.h"
 #include "metal/msl/passes/packed_dot.h"
 #include "metal/msl/passes/trim_loops.h"
@@ -80,10 +81,19 @@ void keep_branches_apart(Module& module, PassInstrumentationCallbacks& callbacks
 }
 
 // Late: until then a product is one call, which moves and joins like any arithmetic.
-struct LowerPackedDots : PassInfoMixin<LowerPackedDots> {
+struct LowerCalls : PassInfoMixin<LowerCalls> {
   static bool isRequired() { return true; }
   PreservedAnalyses run(Module& module, ModuleAnalysisManager&) {
     lower_packed_dots(module);
+    show_half_conversions(module);
+    return PreservedAnalyses::none();
+  }
+};
+
+struct HideHalfConversions : PassInfoMixin<HideHalfConversions> {
+  static bool isRequired() { return true; }
+  PreservedAnalyses run(Function& function, FunctionAnalysisManager&) {
+    hide_half_conversions(function);
     return PreservedAnalyses::none();
   }
 };
@@ -118,6 +128,7 @@ void prepare_loops(FunctionPassManager& passes) {
   passes.addPass(createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
   passes.addPass(LowerSwitchPass());
   passes.addPass(KeepOrder());
+  passes.addPass(HideHalfConversions());
 }
 
 }  // namespace
@@ -170,7 +181,7 @@ void optimise(Module& module, TargetMachine& machine, OptimizationLevel level) {
   managers.builder.registerVectorizerStartEPCallback(
       [](FunctionPassManager& passes, OptimizationLevel) { prepare_loops(passes); });
   managers.builder.registerOptimizerLastEPCallback(
-      [](ModulePassManager& passes, OptimizationLevel) { passes.addPass(LowerPackedDots()); });
+      [](ModulePassManager& passes, OptimizationLevel) { passes.addPass(LowerCalls()); });
   if (!managers.ptx) offer_packed_dots(module);
   ModulePassManager passes = level == OptimizationLevel::O0
                                  ? managers.builder.buildO0DefaultPipeline(level)

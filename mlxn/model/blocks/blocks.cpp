@@ -22,18 +22,6 @@ std::string layer_name(uint32_t layer, std::string_view name) {
   return str("blk.", layer, ".", name);
 }
 
-Status turn(const ForwardPass& pass, const Rope& rope_options, const Buffer& heads) {
-  return rope(pass.encoder,
-              {.input = heads,
-               .positions = pass.positions,
-               .output = heads,
-               .pairs = rope_options.pairs,
-               .rotary_dims = rope_options.dims,
-               .base = rope_options.base,
-               .scale = rope_options.scale,
-               .frequency_factors = rope_options.factors ? &rope_options.factors : nullptr});
-}
-
 // Words that rows of the widest kind need after rounding.
 Result<Buffer> rounding_room(const ForwardPass& pass, uint64_t tokens, const Hyperparameters& p) {
   const uint64_t widest = std::max({p.hidden, p.feed_forward, p.heads * p.head_dim});
@@ -86,6 +74,17 @@ Status project(const ForwardPass& pass, const Projection& projection, const Proj
   return add_row(pass.encoder, {.input = results, .row = projection.bias, .output = results});
 }
 
+Result<RopeTurns> rope_turns(const ForwardPass& pass, const Rope& rope) {
+  RopeTurns turns = {rope.pairs, {}};
+  MLXN_ASSIGN(turns.table, pass.temporary({pass.tokens.element_count(), rope.dims / 2, 2}));
+  MLXN_TRY(rope_table(pass.encoder, {.positions = pass.positions,
+                                     .output = turns.table,
+                                     .base = rope.base,
+                                     .scale = rope.scale,
+                                     .frequency_factors = rope.factors ? &rope.factors : nullptr}));
+  return turns;
+}
+
 Result<BlockValues> block_values(const ForwardPass& pass, const Hyperparameters& p) {
   const uint64_t tokens = pass.tokens.element_count();
   BlockValues v;
@@ -120,8 +119,8 @@ Result<AttentionBlock> load_attention(Weights& weights, uint32_t layer, const Hy
 }
 
 Status attention_block(const ForwardPass& pass, const AttentionBlock& block,
-                       const Hyperparameters& p, const Rope& rope, const AttentionCache& cache,
-                       const BlockValues& v) {
+                       const Hyperparameters& p, const RopeTurns& turns,
+                       const AttentionCache& cache, const BlockValues& v) {
   ComputeEncoder& encoder = pass.encoder;
   MLXN_TRY(rms_norm(encoder, {v.x, block.norm, v.normed, p.epsilon}));
   MLXN_ASSIGN(const ProjectionInput normed,
@@ -135,8 +134,8 @@ Status attention_block(const ForwardPass& pass, const AttentionBlock& block,
     MLXN_TRY(rms_norm(encoder, {v.query, block.query_norm, v.query, p.epsilon}));
     MLXN_TRY(rms_norm(encoder, {v.key, block.key_norm, v.key, p.epsilon}));
   }
-  MLXN_TRY(turn(pass, rope, v.query));
-  MLXN_TRY(turn(pass, rope, v.key));
+  for (const Buffer* heads : {&v.query, &v.key})
+    MLXN_TRY(rope(encoder, {*heads, turns.table, *heads, turns.pairs}));
   MLXN_TRY(kv_write(encoder,
                     {v.key, v.value, pass.positions, pass.sequences, cache.keys, cache.values}));
   MLXN_TRY(attention(encoder, {.queries = v.query,

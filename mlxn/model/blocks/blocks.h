@@ -39,6 +39,12 @@ struct Rope {
   float base = 0, scale = 1;
   Buffer factors;  // of the frequencies; empty: none
 };
+// The same for the tokens of a pass, once for all layers.
+struct RopeTurns {
+  RopePairs pairs = RopePairs::kAdjacent;
+  Buffer table;  // of rope_table
+};
+Result<RopeTurns> rope_turns(const ForwardPass& pass, const Rope& rope);
 
 // What one pass computes on the way; layers use the same memory one after the other.
 struct BlockValues {
@@ -68,8 +74,8 @@ struct AttentionCache {
   const Buffer& values;
 };
 Status attention_block(const ForwardPass& pass, const AttentionBlock& block,
-                       const Hyperparameters& p, const Rope& rope, const AttentionCache& cache,
-                       const BlockValues& v);
+                       const Hyperparameters& p, const RopeTurns& turns,
+                       const AttentionCache& cache, const BlockValues& v);
 
 struct FeedForwardBlock {
   Buffer norm;

@@ -48,9 +48,10 @@ Status Decoder::load(Weights& weights, const DecoderTraits& traits) {
 Status Decoder::encode(const ForwardPass& pass) const {
   const auto& cache = static_cast<const KvCache&>(pass.state);  // create_state made it
   MLXN_ASSIGN(const BlockValues v, block_values(pass, p_));
+  MLXN_ASSIGN(const RopeTurns turns, rope_turns(pass, rope_));
   MLXN_TRY(embed_tokens(pass, vocabulary_, v.x));
   for (uint32_t i = 0; i < p_.layers; ++i) {
-    MLXN_TRY(attention_block(pass, layers_[i].attention, p_, rope_,
+    MLXN_TRY(attention_block(pass, layers_[i].attention, p_, turns,
                              {cache.keys(i), cache.values(i)}, v));
     MLXN_TRY(feed_forward_block(pass, layers_[i].feed_forward, p_, v));
   }

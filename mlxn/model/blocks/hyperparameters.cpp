@@ -28,6 +28,11 @@ Status read_heads(const PrefixedMetadata& metadata, Hyperparameters& p) {
                                               p.head_dim, ", expected as many"));
   }
   MLXN_ASSIGN(p.rotary_dims, metadata.size("rope.dimension_count", p.head_dim, p.head_dim));
+  if (p.rotary_dims % 2 != 0) {
+    return Error(ErrorCode::kCorruptData, str(p.rotary_dims,
+                                              " elements of a head turn with their "
+                                              "position, expected an even number"));
+  }
   MLXN_ASSIGN(const uint64_t window, metadata.count("attention.sliding_window", 0));
   MLXN_ASSIGN(p.window, checked_cast<uint32_t>(window));
   return {};

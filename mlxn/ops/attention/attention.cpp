@@ -1,5 +1,6 @@
 #include "mlxn/ops/attention/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "mlxn/base/strings.h"
@@ -18,6 +19,24 @@ constexpr uint32_t kHeadSizes[] = {64, 96, 128, 256};  // that kernels are made 
 struct Sizes {
   uint32_t tokens, heads, most_dim;
   KvCacheSizes cache;
+};
+
+// How rows (a token with one of the query heads that share a head of keys) are dealt out.
+struct Rows {
+  uint32_t all, of_threadgroup;
+  uint32_t room;  // of the kernel
+
+  // What a threadgroup reads of the cache serves its rows of one sequence. So it takes as many as
+  // there is room for, but those of a single token where each may have a sequence of its own.
+  static Result<Rows> deal(const Sizes& sizes, Dtype cache) {
+    constexpr uint64_t kMost = 8;
+    const uint64_t share = sizes.heads / sizes.cache.heads;
+    MLXN_ASSIGN(const uint32_t all, fits_32_bits(kOp, "tokens times heads", sizes.tokens * share));
+    const bool apart = sizes.tokens <= sizes.cache.sequences;
+    const auto rows = static_cast<uint32_t>(std::min<uint64_t>(apart ? share : all, kMost));
+    const bool tight = cache == Dtype::kF16;  // f32 is for comparisons: no kernels for few rows
+    return Rows{all, rows, !tight ? 8u : rows == 1 ? 1u : rows <= 4 ? 4u : 8u};
+  }
 };
 
 Result<uint32_t> kernel_for(uint32_t dim) {
@@ -75,29 +94,34 @@ Status attention(ComputeEncoder& encoder, const AttentionParams& params) {
   MLXN_ASSIGN(const Sizes sizes, check(params));
   MLXN_TRY(check_memory(params));
   const KvCacheSizes& cache = sizes.cache;
-  MLXN_ASSIGN(const std::string kernel,
-              float_kernel_name(str(kOp, "_", sizes.most_dim), params.key_cache.dtype()));
+  MLXN_ASSIGN(const Rows rows, Rows::deal(sizes, params.key_cache.dtype()));
+  MLXN_ASSIGN(
+      const std::string kernel,
+      float_kernel_name(str(kOp, "_", rows.room, "_", sizes.most_dim), params.key_cache.dtype()));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const float scale =
       params.scale != 0 ? params.scale : 1 / std::sqrt(static_cast<float>(cache.dim));
-  const AttentionArgs args = {sizes.heads,    cache.dim,     cache.sequences, cache.heads,
-                              cache.capacity, params.window, scale,           params.soft_cap};
-  return encoder.dispatch({.pipeline = pipeline,
-                           .bindings = {{0, params.queries},
-                                        {1, params.key_cache},
-                                        {2, params.value_cache},
-                                        {3, params.positions},
-                                        {4, params.sequences},
-                                        {5, params.output},
-                                        {6, as_bytes(args)}},
-                           .grid = {sizes.heads, sizes.tokens, 1},
-                           .threadgroup = {kAttentionThreads, 1, 1},
-                           .kind = DispatchKind::kThreadgroups,
-                           .declared = true,
-                           .reads = {&params.queries, &params.key_cache, &params.value_cache,
-                                     &params.positions, &params.sequences},
-                           .writes = {&params.output},
-                           .op = OpKind::kSdpa});
+  const AttentionArgs args = {sizes.tokens,    sizes.heads,    cache.dim,      rows.of_threadgroup,
+                              cache.sequences, cache.heads,    cache.capacity, params.window,
+                              scale,           params.soft_cap};
+  return encoder.dispatch(
+      {.pipeline = pipeline,
+       .bindings = {{0, params.queries},
+                    {1, params.key_cache},
+                    {2, params.value_cache},
+                    {3, params.positions},
+                    {4, params.sequences},
+                    {5, params.output},
+                    {6, as_bytes(args)}},
+       .grid = {cache.heads, (uint64_t{rows.all} + rows.of_threadgroup - 1) / rows.of_threadgroup,
+                1},
+       .threadgroup = {kAttentionThreads, 1, 1},
+       .kind = DispatchKind::kThreadgroups,
+       .declared = true,
+       .reads = {&params.queries, &params.key_cache, &params.value_cache, &params.positions,
+                 &params.sequences},
+       .writes = {&params.output},
+       .op = OpKind::kSdpa});
 }
 
 }  // namespace mlxn

@@ -1,136 +1,206 @@
-// attention_{64,96,128,256}_{f32,f16}: softmax(scale * q k^T) v for heads of up to that many
-// elements, with a cache of that type. Buffers: 0 queries [tokens, heads, dim], 1 cache of keys, 2
-// cache of values, 3 positions and 4 sequences [tokens], 5 output [tokens, heads, dim], 6
-// AttentionArgs. Grid: threadgroups of 32 threads, (heads, tokens). The output may be the queries.
-// dim is a multiple of 8.
+// attention_{1,4,8}_{64,96,128,256}_f16, attention_8_{64,96,128,256}_f32: softmax(scale * q k^T) v
+// for up to so many rows at once, of heads of up to so many elements, with a cache of that type.
+// Buffers: 0 queries [tokens, heads, dim], 1 cache of keys, 2 cache of values, 3 positions and 4
+// sequences [tokens], 5 output [tokens, heads, dim], 6 AttentionArgs. Grid: threadgroups of 32
+// threads, (kv heads, shares of args.rows rows). The output may be the queries. dim is a multiple
+// of 8.
 //
-// Keys come in tiles of 32 positions. Thread t first makes the score of position t of the tile,
-// then sums up elements t, t + 32, ... of the result. A running maximum keeps exponents small:
-// whatever was summed before is scaled down when a tile has a larger score. Positions outside what
-// a token sees are neither counted nor multiplied, so what the cache holds there does not matter.
+// A row is a token with one of the query heads that share a head of keys; a threadgroup takes rows
+// that lie side by side, so that what it reads of the cache serves all of them. Keys come in tiles
+// of 32 positions. Thread t first makes the scores of position t of the tile, then sums up elements
+// t, t + 32, ... of the results. A running maximum keeps exponents small: whatever was summed
+// before is scaled down when a tile has a larger score. Positions outside what a row sees are
+// neither counted nor multiplied, so what the cache holds there does not matter, and the bits of a
+// row do not depend on the rows beside it.
 #include "mlxn/ops/attention/attention_args.h"
 #include "mlxn/ops/kv/kv_layout.h"
 
 constant constexpr uint kLanes = kAttentionThreads;
 static_assert(kKvTile == kLanes, "a thread for each position of a tile");
 
-// Adds the products of `Count` elements of a query with this thread's key of a tile.
-template <uint Count, typename T>
-inline void add_products(thread float (&sums)[4], threadgroup const float* query,
+// Adds the products of `Count` elements of the queries with this thread's key of a tile.
+template <uint Count, uint M, uint D, typename T>
+inline void add_products(thread float (&scores)[M], threadgroup const float* queries,
                          device const T* keys) {
 #pragma unroll
   for (uint d = 0; d < Count; ++d) {
-    sums[d % 4] = fma(query[d], static_cast<float>(keys[d * kKvTile]), sums[d % 4]);
+    const float key = static_cast<float>(keys[d * kKvTile]);
+#pragma unroll
+    for (uint m = 0; m < M; ++m) scores[m] = fma(queries[m * D + d], key, scores[m]);
   }
 }
 
-// The dot product of a query with this thread's key of a tile.
-template <typename T>
-inline float dot_of(threadgroup const float* query, device const T* keys, uint dim) {
-  float sums[4] = {0, 0, 0, 0};
-  uint d = 0;
-  for (; d + 32 <= dim; d += 32) add_products<32>(sums, query + d, keys + d * kKvTile);
-  for (; d < dim; d += 8) add_products<8>(sums, query + d, keys + d * kKvTile);
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-inline float capped(float score, float cap) {
-  return cap > 0 ? cap * precise::tanh(score / cap) : score;
-}
-
-// What a token has seen so far: elements lane, lane + 32, ... of the result, unscaled.
-template <uint N>
-struct Seen {
-  float most = -INFINITY;  // score
-  float total = 0;         // of this thread's weights
-  float values[N] = {0};
+// Positions of a tile: from `first` on, up to `end`.
+struct Span {
+  uint first, end;
+  bool any() const { return first < end; }
+  bool has(uint p) const { return first <= p && p < end; }
 };
 
-// Adds the values of `Count` positions with their weights. Whole: all N * 32 elements are there.
-template <uint Count, bool Whole, typename T, uint N>
-inline void add_values(thread Seen<N>& seen, threadgroup const float* weights,
-                       device const T* values, uint dim, uint lane) {
+// Adds the values of `Count` positions from `p` on, with their weights, to one element of each
+// result; `values` are those of position 0 from thread 0's element on. All: every row sees these
+// positions. Whole: all threads have an element, else only the first `left`.
+template <uint Count, bool All, bool Whole, uint M, typename T>
+inline void add_values(thread float (&sums)[M], threadgroup const float* weights,
+                       device const T* values, uint dim, uint p, uint left, uint lane,
+                       thread const Span (&rows)[M]) {
 #pragma unroll
-  for (uint p = 0; p < Count; ++p) {
-    for (uint i = 0; i < N; ++i) {
-      if (Whole || i * kLanes + lane < dim) {
-        seen.values[i] =
-            fma(weights[p], static_cast<float>(values[p * dim + i * kLanes]), seen.values[i]);
-      }
+  for (uint j = 0; j < Count; ++j) {
+    device const T* row = values + (p + j) * dim;  // no sum with the lane, which might wrap
+    const bool inside = Whole || lane < left;
+    const float value = inside ? static_cast<float>(row[lane]) : 0.0f;
+#pragma unroll
+    for (uint m = 0; m < M; ++m) {
+      const float sum = fma(weights[m * kKvTile + p + j], value, sums[m]);
+      sums[m] = All || rows[m].has(p + j) ? sum : sums[m];
     }
   }
 }
 
-// The same for positions first to last of a tile.
-template <bool Whole, typename T, uint N>
-inline void add_tile(thread Seen<N>& seen, threadgroup const float* weights, device const T* values,
-                     uint dim, uint first, uint last, uint lane) {
-  uint p = first;
-  for (; p + 8 <= last + 1; p += 8) {
-    add_values<8, Whole>(seen, weights + p, values + p * dim, dim, lane);
-  }
-  for (; p <= last; ++p) add_values<1, Whole>(seen, weights + p, values + p * dim, dim, lane);
-}
-
-template <typename T, uint D>
+template <typename T, uint D, uint M>
 [[kernel, max_total_threads_per_threadgroup(32)]] void attention(
     device const float* queries [[buffer(0)]], device const T* key_cache [[buffer(1)]],
     device const T* value_cache [[buffer(2)]], device const uint* positions [[buffer(3)]],
     device const uint* sequences [[buffer(4)]], device float* output [[buffer(5)]],
     constant AttentionArgs& args [[buffer(6)]], uint2 group [[threadgroup_position_in_grid]],
     uint lane [[thread_index_in_simdgroup]]) {
-  constexpr uint N = D / kLanes;
-  threadgroup float query[D], weights[kKvTile];
-  const uint head = group.x, token = group.y, dim = args.dim;
-  const uint position = positions[token], sequence = sequences[token];
-  const uint kv_head = head / (args.heads / args.kv_heads);
-  const ulong at = (static_cast<ulong>(token) * args.heads + head) * dim;
-  for (uint i = 0; i < N; ++i) {
-    const uint d = i * kLanes + lane;
-    if (d < dim) query[d] = queries[at + d] * args.scale;
+  threadgroup float query[M * D], weights[M * kKvTile];
+  threadgroup float result[M * D];  // of what was seen so far, unscaled; each element one thread's
+  const uint kv_head = group.x, dim = args.dim, share = args.heads / args.kv_heads;
+  const uint first_row = group.y * args.rows;
+  const uint count = min(args.rows, args.tokens * share - first_row);
+  const uint window = args.window == 0 ? args.capacity : min(args.window, args.capacity);
+
+  uint token[M];
+  ulong at[M];  // of the row's head
+#pragma unroll
+  for (uint m = 0; m < M; ++m) {
+    const uint row = first_row + min(m, count - 1);
+    token[m] = row / share;
+    at[m] = (static_cast<ulong>(token[m]) * args.heads + kv_head * share + row % share) * dim;
+    for (uint i = 0; i < D; i += kLanes) {
+      const bool inside = i + lane < dim;
+      (query + m * D + i)[lane] = inside ? (queries + at[m] + i)[lane] * args.scale : 0.0f;
+    }
   }
   simdgroup_barrier(mem_flags::mem_threadgroup);
 
-  const uint window = args.window == 0 ? args.capacity : min(args.window, args.capacity);
-  const uint first = position < window ? 0 : position - window + 1;
-  const bool known = sequence < args.sequences;
-  Seen<N> seen;
-  for (uint tile = first / kKvTile; known && tile <= position / kKvTile; ++tile) {
-    const ulong begin = kv_tile(sequence, kv_head, tile % (args.capacity / kKvTile), args.kv_heads,
-                                args.capacity, dim);
-    const uint low = max(first, tile * kKvTile) - tile * kKvTile;
-    const uint high = min(position, tile * kKvTile + kKvTile - 1) - tile * kKvTile;
-    const bool visible = lane >= low && lane <= high;
-    const float dot = dot_of(query, key_cache + begin + lane, dim);
-    const float score = visible ? capped(dot, args.soft_cap) : -INFINITY;
-    const float most = max(seen.most, simd_max(score));
-    const float rescale = exp(seen.most - most);
-    const float weight = visible ? exp(score - most) : 0.0f;
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-    weights[lane] = weight;
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-    seen.most = most;
-    seen.total = fma(seen.total, rescale, weight);
-    for (uint i = 0; i < N; ++i) seen.values[i] *= rescale;
-    device const T* values = value_cache + begin + lane;
-    if (dim == D) {
-      add_tile<true>(seen, weights, values, D, low, high, lane);
-    } else {
-      add_tile<false>(seen, weights, values, dim, low, high, lane);
+  // Rows of one sequence after the other; mostly there is one.
+  for (uint begin = 0; begin < count;) {
+    const uint sequence = sequences[(first_row + begin) / share];
+    uint end = begin + 1;
+    while (end < count && sequences[(first_row + end) / share] == sequence) ++end;
+    const bool known = sequence < args.sequences;
+
+    uint first[M], last[M], lowest = 0xffffffffu, highest = 0;
+    float most[M], total[M];  // score; of this thread's weights
+#pragma unroll
+    for (uint m = 0; m < M; ++m) {
+      const uint position = positions[token[m]];
+      const bool here = begin <= m && m < end;
+      first[m] = !here ? 1 : position < window ? 0 : position - window + 1;
+      last[m] = here ? position : 0;
+      if (here) lowest = min(lowest, first[m]), highest = max(highest, position);
+      most[m] = -INFINITY;
+      total[m] = 0;
+      for (uint i = 0; i < D; i += kLanes) (result + m * D + i)[lane] = 0;
     }
-  }
-  const float total = simd_sum(seen.total);
-  for (uint i = 0; i < N; ++i) {
-    const uint d = i * kLanes + lane;
-    if (d < dim) output[at + d] = known ? seen.values[i] / total : 0.0f;
+
+    for (uint tile = lowest / kKvTile; known && tile <= highest / kKvTile; ++tile) {
+      const ulong from = kv_tile(sequence, kv_head, tile % (args.capacity / kKvTile), args.kv_heads,
+                                 args.capacity, dim);
+      const uint start = tile * kKvTile;
+      // Positions that some row sees, and those that every row sees.
+      Span rows[M], some = {kKvTile, 0}, every = {0, kKvTile};
+#pragma unroll
+      for (uint m = 0; m < M; ++m) {
+        const bool any = first[m] < start + kKvTile && last[m] >= start && first[m] <= last[m];
+        rows[m].first = any ? max(first[m], start) - start : kKvTile;
+        rows[m].end = any ? min(last[m] - start + 1, kKvTile) : 0;
+        some.first = min(some.first, rows[m].first);
+        some.end = max(some.end, rows[m].end);
+        if (begin > m || m >= end) continue;
+        every.first = max(every.first, rows[m].first);
+        every.end = min(every.end, rows[m].end);
+      }
+      if (!every.any()) every = {some.first, some.first};
+
+      float scores[M];
+#pragma unroll
+      for (uint m = 0; m < M; ++m) scores[m] = 0;
+      for (uint d = 0; d < dim; d += 8) {
+        add_products<8, M, D>(scores, query + d, key_cache + from + lane + d * kKvTile);
+      }
+      if (args.soft_cap > 0) {
+#pragma unroll
+        for (uint m = 0; m < M; ++m) {
+          scores[m] = args.soft_cap * precise::tanh(scores[m] / args.soft_cap);
+        }
+      }
+      simdgroup_barrier(mem_flags::mem_threadgroup);  // the last tile's weights were read
+      float rescale[M];
+#pragma unroll
+      for (uint m = 0; m < M; ++m) {
+        const bool visible = rows[m].has(lane);
+        const float score = visible ? scores[m] : -INFINITY;
+        const float now = max(most[m], simd_max(score));
+        const float weight = visible ? exp(score - now) : 0.0f;
+        rescale[m] = rows[m].any() ? exp(most[m] - now) : 1.0f;
+        most[m] = now;
+        total[m] = fma(total[m], rescale[m], weight);
+        (weights + m * kKvTile)[lane] = weight;
+      }
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+
+      for (uint i = 0; i < D; i += kLanes) {
+        float sums[M];
+#pragma unroll
+        for (uint m = 0; m < M; ++m) sums[m] = (result + m * D + i)[lane] * rescale[m];
+        device const T* values = value_cache + from + i;
+        uint p = some.first;
+        if (dim == D) {
+          for (; p < every.first; ++p) {
+            add_values<1, false, true>(sums, weights, values, D, p, D, lane, rows);
+          }
+          for (; p + 8 <= every.end; p += 8) {
+            add_values<8, true, true>(sums, weights, values, D, p, D, lane, rows);
+          }
+          for (; p < every.end; ++p) {
+            add_values<1, true, true>(sums, weights, values, D, p, D, lane, rows);
+          }
+          for (; p < some.end; ++p) {
+            add_values<1, false, true>(sums, weights, values, D, p, D, lane, rows);
+          }
+        } else {
+          const uint left = max(dim, i) - i;
+          for (; p < some.end; ++p) {
+            add_values<1, false, false>(sums, weights, values, dim, p, left, lane, rows);
+          }
+        }
+#pragma unroll
+        for (uint m = 0; m < M; ++m) (result + m * D + i)[lane] = sums[m];
+      }
+    }
+
+#pragma unroll
+    for (uint m = 0; m < M; ++m) {
+      const float sum = simd_sum(total[m]);
+      if (m < begin || m >= end) continue;
+      for (uint i = 0; i < D; i += kLanes) {
+        if (i + lane >= dim) continue;
+        (output + at[m] + i)[lane] = known ? (result + m * D + i)[lane] / sum : 0.0f;
+      }
+    }
+    begin = end;
   }
 }
 
-MLXN_KERNEL("attention_64_f32", attention, float, 64);
-MLXN_KERNEL("attention_64_f16", attention, half, 64);
-MLXN_KERNEL("attention_96_f32", attention, float, 96);
-MLXN_KERNEL("attention_96_f16", attention, half, 96);
-MLXN_KERNEL("attention_128_f32", attention, float, 128);
-MLXN_KERNEL("attention_128_f16", attention, half, 128);
-MLXN_KERNEL("attention_256_f32", attention, float, 256);
-MLXN_KERNEL("attention_256_f16", attention, half, 256);
+#define MLXN_ENTRY(dim)                                             \
+  MLXN_KERNEL("attention_1_" #dim "_f16", attention, half, dim, 1); \
+  MLXN_KERNEL("attention_4_" #dim "_f16", attention, half, dim, 4); \
+  MLXN_KERNEL("attention_8_" #dim "_f16", attention, half, dim, 8); \
+  MLXN_KERNEL("attention_8_" #dim "_f32", attention, float, dim, 8);
+MLXN_ENTRY(64)
+MLXN_ENTRY(96)
+MLXN_ENTRY(128)
+MLXN_ENTRY(256)

@@ -7,7 +7,8 @@
 MLXN_CONSTANT uint32_t kAttentionThreads = 32;
 
 struct AttentionArgs {
-  uint32_t heads, dim;
+  uint32_t tokens, heads, dim;
+  uint32_t rows;                           // of a threadgroup
   uint32_t sequences, kv_heads, capacity;  // of the cache
   uint32_t window;                         // 0: none
   float scale, soft_cap;                   // 0: no cap

@@ -20,8 +20,9 @@ struct Setup {
   KvSizes cache;
   uint32_t window = 0;
   float scale = 0, soft_cap = 0;
-  bool foreign = false;  // the last token has a sequence that is not there
-  double large = 1;      // times which queries are larger
+  bool foreign = false;   // the last token has a sequence that is not there
+  double large = 1;       // times which queries are larger
+  bool infinite = false;  // the values of the last position
 };
 
 // One token and head.
@@ -73,8 +74,9 @@ Fill cache_fill(const Setup& s, bool keys) {
       for (uint64_t p = end > s.cache.capacity ? end - s.cache.capacity : 0; p < end; ++p) {
         for (uint64_t i = 0; i < s.cache.heads * s.cache.dim; ++i) {
           const uint64_t h = i / s.cache.dim, d = i % s.cache.dim;
+          const double value = distribution(random);
           values[keys ? s.cache.key(sequence, h, p, d) : s.cache.value(sequence, h, p, d)] =
-              distribution(random);
+              s.infinite && !keys && p + 1 == end ? INFINITY : value;
         }
       }
     }
@@ -188,6 +190,9 @@ void add_tests(OpCases& out, Dtype dtype) {
   }
   add("", {40, 9, 25, {1, 3, 96, 64}});  // prefill that goes on
   add("", {10, 6, 20, {3, 2, 64, 64}});  // sequences side by side
+  add("", {3, 6, 20, {3, 2, 64, 64}});   // a token of each
+  add("", {2, 12, 20, {2, 1, 64, 64}});  // more heads share keys than a threadgroup takes
+  add("", {3, 12, 20, {1, 1, 64, 64}});
   add(" window 1", {3, 2, 50, {1, 1, 64, 64}, 1});
   add(" window 7", {40, 2, 0, {1, 1, 64, 64}, 7});
   add(" window 33", {20, 2, 40, {1, 1, 64, 64}, 33});
@@ -197,6 +202,8 @@ void add_tests(OpCases& out, Dtype dtype) {
   add(" soft cap", {5, 4, 20, {1, 2, 64, 64}, 0, 0, 3.0f});
   add(" scale", {5, 4, 20, {1, 2, 64, 64}, 0, 0.3f});
   add(" a foreign sequence", {4, 2, 9, {2, 2, 32, 64}, 0, 0, 0, true});
+  // Only the last token sees them.
+  add(" infinite values", {8, 4, 20, {1, 2, 64, 64}, 0, 0.01f, 0, false, 1, true});
   add(" large scores", {5, 4, 40, {1, 2, 64, 64}, 0, 0, 0, false, 200});
 }
 

@@ -1,52 +1,67 @@
-// MSL: one block of a row rounded to 8 bits.
+// MSL: blocks of rows rounded to 8 bits, each by a simdgroup, an element by each lane.
 #pragma once
 
 #include "mlxn/ops/common/kernel.h"
-#include "mlxn/ops/common/quantise_rows_args.h"
 #include "mlxn/ops/common/rounded_rows.h"
 
-// Which block thread `i` rounds: where its values begin and where its word of line 0 goes. Rows of
-// a tile are side by side; past the last row that is taken again.
-struct RoundedPlace {
-  ulong from, to;
+// Where a row goes in the layout of rounded_rows.h. The last row fills up its tile.
+struct RoundedRow {
+  device int* words;  // of its block 0
+  uint tile;          // rows of a tile
+  uint copies;        // how often the row is there, side by side
 
-  RoundedPlace(uint i, constant QuantiseRowsArgs& args) {
-    const uint lane = i % args.tile, block = i / args.tile;  // of all tiles
-    const uint row = min(block / args.blocks * args.tile + lane, args.rows - 1);
-    from = (static_cast<ulong>(row) * args.blocks + block % args.blocks) * kRoundedBlock;
-    to = static_cast<ulong>(block) * kRoundedWords * args.tile + lane;
+  RoundedRow(device int* output, uint row, uint rows, uint blocks, uint rows_of_tile)
+      : tile(rows_of_tile) {
+    const uint place = row % tile;
+    words = output + (static_cast<ulong>(row / tile) * blocks * tile + place) * kRoundedWords;
+    copies = row + 1 == rows ? tile - place : 1;
   }
 };
 
-// `lines` is this row's word of line 0 of the block, `tile` the distance to that of line 1.
-inline void store_rounded(thread const float (&values)[kRoundedBlock], device int* lines,
-                          uint tile) {
-  constexpr uint kHalf = kRoundedBlock / 2;
-  float total = 0;
+// The largest of 16 lanes, for each of them.
+inline uint max_of_half(uint value) {
 #pragma unroll
-  for (uint h = 0; h < 2; ++h) {
-    uint most = 0;  // as whole numbers magnitudes keep their order, with NaN at the top
-#pragma unroll
-    for (uint j = 0; j < kHalf; ++j) {
-      most = max(most, as_type<uint>(values[kHalf * h + j]) & 0x7fffffffu);
-    }
-    const float largest = as_type<float>(most), scale = largest / 127.0f;
-    const float inverse = largest < 0x1p-120f ? 0.0f : 127.0f / largest;
-    int sum = 0;
-#pragma unroll
-    for (uint i = 4 * h; i < 4 * h + 4; ++i) {
-      uint word = 0;
-#pragma unroll
-      for (uint b = 0; b < 4; ++b) {
-        const int code = static_cast<int>(rint(values[4 * i + b] * inverse));
-        sum += code;
-        word |= static_cast<uint>(code & 0xff) << (8 * b);
-      }
-      lines[i * tile] = as_type<int>(word);
-    }
-    total = fma(scale, static_cast<float>(sum), total);
-    lines[(kScaleWord + h) * tile] = as_type<int>(scale);
-    lines[(kStartWord + h) * tile] = -128 * sum;
+  for (ushort step = 1; step < kRoundedBlock / 2; step *= 2) {
+    value = max(value, simd_shuffle_xor(value, step));
   }
-  lines[kSumWord * tile] = as_type<int>(total);
+  return value;
+}
+
+inline int sum_of_half(int value) {
+#pragma unroll
+  for (ushort step = 1; step < kRoundedBlock / 2; step *= 2) {
+    value += simd_shuffle_xor(value, step);
+  }
+  return value;
+}
+
+// Rounds a block: `value` is the element at this thread's lane. All lanes call.
+inline void store_rounded(float value, RoundedRow row, uint block, uint lane) {
+  // As whole numbers magnitudes keep their order, with NaN at the top.
+  const float largest = as_type<float>(max_of_half(as_type<uint>(value) & 0x7fffffffu));
+  const float scale = largest / 127.0f;
+  const float inverse = largest < 0x1p-120f ? 0.0f : 127.0f / largest;
+  const int code = static_cast<int>(rint(value * inverse));
+  const int sum = sum_of_half(code);
+  const int lower_sum = simd_shuffle(sum, 0), upper_sum = simd_shuffle(sum, kRoundedBlock / 2);
+  const float lower_scale = simd_shuffle(scale, 0),
+              upper_scale = simd_shuffle(scale, kRoundedBlock / 2);
+  const float total = fma(upper_scale, static_cast<float>(upper_sum),
+                          fma(lower_scale, static_cast<float>(lower_sum), 0.0f));
+
+  // Lane i stores word i.
+  uint codes = static_cast<uint>(code & 0xff) << (8 * (lane % 4));
+  codes |= simd_shuffle_xor(codes, 1);
+  codes |= simd_shuffle_xor(codes, 2);
+  int mine = as_type<int>(simd_shuffle(codes, 4 * lane % kRoundedBlock));
+  mine = lane == kScaleWord ? as_type<int>(lower_scale) : mine;
+  mine = lane == kScaleWord + 1 ? as_type<int>(upper_scale) : mine;
+  mine = lane == kSumWord ? as_type<int>(total) : mine;
+  mine = lane == kStartWord ? -128 * lower_sum : mine;
+  mine = lane == kStartWord + 1 ? -128 * upper_sum : mine;
+  device int* words = row.words + static_cast<ulong>(block) * row.tile * kRoundedWords;
+  for (uint i = 0; i < row.copies; ++i) {
+    simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side, copy after copy
+    if (lane < kRoundedWords) (words + i * kRoundedWords)[lane] = mine;
+  }
 }

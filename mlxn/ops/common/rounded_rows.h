@@ -1,8 +1,8 @@
 // Layout of activations rounded to 8 bits, shared by host and kernels.
 //
 // Rows come in tiles of 1, 4, 8 or 16, by how many there are; the last tile is filled up with its
-// last row. A tile is a sequence of blocks of 32 elements, a block kRoundedWords lines of a word
-// for each row of the tile:
+// last row. A tile is a sequence of blocks of 32 elements, a block kRoundedWords words of each row
+// of the tile:
 //   0 to 7  codes of elements 4i to 4i + 3, a byte each with sign; value = scale * code
 //   8, 9    the scales of elements 0 to 15 and 16 to 31, floats: the largest magnitude / 127
 //   10      sum of the values, a float: what offsets of weights are multiplied by

@@ -24,4 +24,13 @@ struct KvWriteParams {
 // for wrong arguments.
 Status kv_write(ComputeEncoder& encoder, const KvWriteParams& params);
 
+// What ops that end with a write share: the checks, whose messages begin with `op`, and the grid,
+// a simdgroup for each head of a token.
+struct KvWriteSizes {
+  uint32_t tokens;
+  KvWriteArgs args;
+};
+Result<KvWriteSizes> check_kv_write(std::string_view op, const KvWriteParams& params);
+Status dispatch_kv_write(ComputeEncoder& encoder, const KvWriteSizes& sizes, Dispatch dispatch);
+
 }  // namespace mlxn

@@ -70,18 +70,19 @@ inline void add_block(thread float (&sums)[M], thread const UnitReader<Unit>& we
   const float offset = Unit::kHasOffsets ? weights.offset(block) : 0;
 #pragma unroll
   for (uint m = 0; m < M; ++m) {
-    int lower = Unit::kHasOffsets ? 0 : x[kStartWord * M + m];
-    int upper = Unit::kHasOffsets ? 0 : x[(kStartWord + 1) * M + m];
+    device const int* row = x + m * kRoundedWords;
+    int lower = Unit::kHasOffsets ? 0 : row[kStartWord];
+    int upper = Unit::kHasOffsets ? 0 : row[kStartWord + 1];
 #pragma unroll
     for (uint i = 0; i < 4; ++i) {
-      lower = dot4(words[i], x[i * M + m], lower);
-      upper = dot4(words[i + 4], x[(i + 4) * M + m], upper);
+      lower = dot4(words[i], row[i], lower);
+      upper = dot4(words[i + 4], row[i + 4], upper);
     }
-    const float x_lower = as_float(x[kScaleWord * M + m]);
-    const float x_upper = as_float(x[(kScaleWord + 1) * M + m]);
+    const float x_lower = as_float(row[kScaleWord]);
+    const float x_upper = as_float(row[kScaleWord + 1]);
     sums[m] = fma(lower_scale * x_lower, static_cast<float>(lower), sums[m]);
     sums[m] = fma(upper_scale * x_upper, static_cast<float>(upper), sums[m]);
-    if (Unit::kHasOffsets) sums[m] = fma(offset, as_float(x[kSumWord * M + m]), sums[m]);
+    if (Unit::kHasOffsets) sums[m] = fma(offset, as_float(row[kSumWord]), sums[m]);
   }
 }
 

@@ -1,7 +1,5 @@
 #include "mlxn/ops/matmul/quantise_rows.h"
 
-#include <algorithm>
-
 #include "mlxn/base/strings.h"
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/quantise_rows_args.h"
@@ -15,6 +13,10 @@ namespace {
 
 constexpr const char* kOp = "quantise_rows";
 
+uint64_t runs_of(const QuantiseRowsArgs& args) {
+  return (uint64_t{args.blocks} + kRoundedRun - 1) / kRoundedRun;
+}
+
 }  // namespace
 
 Result<Shape> rounded_shape(uint64_t rows, uint64_t depth) {
@@ -25,8 +27,8 @@ Result<Shape> rounded_shape(uint64_t rows, uint64_t depth) {
   }
   MLXN_ASSIGN(const uint32_t count, fits_32_bits(kOp, "rows", rows));
   const uint64_t tile = rounded_tile(count);
-  const Shape shape = {rows / tile + (rows % tile != 0), depth / kRoundedBlock, kRoundedWords,
-                       tile};
+  const Shape shape = {rows / tile + (rows % tile != 0), depth / kRoundedBlock, tile,
+                       kRoundedWords};
   MLXN_TRY(size_bytes(Dtype::kI32, shape));
   return shape;
 }
@@ -38,15 +40,13 @@ Result<QuantiseRowsArgs> check_rounding(std::string_view op, const Buffer& input
   MLXN_ASSIGN(const Shape shape, rounded_shape(rows.count, rows.dim));
   MLXN_TRY(check_argument(output, ExpectedShape{op, "output", Dtype::kI32, shape}));
   MLXN_TRY(check_apart(op, output, input, "input"));
-  QuantiseRowsArgs args = {rows.count, rows.dim / kRoundedBlock, rounded_tile(rows.count), 0};
-  MLXN_ASSIGN(args.count, fits_32_bits(op, "blocks", shape[0] * shape[1] * shape[3]));
-  return args;
+  return QuantiseRowsArgs{rows.count, rows.dim / kRoundedBlock, rounded_tile(rows.count)};
 }
 
 Status dispatch_rounding(ComputeEncoder& encoder, const QuantiseRowsArgs& args, Dispatch dispatch) {
-  dispatch.grid = {args.count, 1, 1};
-  dispatch.threadgroup = {std::min(32u, args.count), 1, 1};
-  dispatch.kind = DispatchKind::kThreads;
+  dispatch.grid = {args.rows, runs_of(args), 1};
+  dispatch.threadgroup = {kRoundedBlock, 1, 1};
+  dispatch.kind = DispatchKind::kThreadgroups;
   dispatch.declared = true;
   return encoder.dispatch(dispatch);
 }
@@ -72,9 +72,9 @@ std::optional<Buffer> recorded_rounding(const CapturedNode& node, const Buffer& 
   const auto recorded = recorded_buffer(node, 0, Dtype::kF32, input.shape());
   if (!shape || !recorded || !same_bytes(*recorded, input)) return std::nullopt;
   if (args->rows != rows || uint64_t{args->blocks} * kRoundedBlock != depth) return std::nullopt;
-  if (args->tile != (*shape)[3] || !has_grid(node, DispatchKind::kThreads, args->count))
+  if (args->tile != (*shape)[2] ||
+      !has_grid(node, DispatchKind::kThreadgroups, args->rows, runs_of(*args)))
     return std::nullopt;
-  if (args->count != (*shape)[0] * (*shape)[1] * (*shape)[3]) return std::nullopt;
   return recorded_buffer(node, 1, Dtype::kI32, *shape);
 }
 

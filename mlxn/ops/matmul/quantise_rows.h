@@ -8,7 +8,7 @@
 
 namespace mlxn {
 
-// The shape of so many rows after rounding, as i32: [tiles, blocks, kRoundedWords, rows of a tile].
+// The shape of so many rows after rounding, as i32: [tiles, blocks, rows of a tile, kRoundedWords].
 // kShapeMismatch when `depth` is no multiple of 32, kOutOfRange when a size overflows.
 Result<Shape> rounded_shape(uint64_t rows, uint64_t depth);
 
@@ -22,8 +22,8 @@ struct QuantiseRowsParams {
 // kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
 Status quantise_rows(ComputeEncoder& encoder, const QuantiseRowsParams& params);
 
-// What ops that end with rounding share: the checks, whose messages begin with `op`, and a thread
-// for each block.
+// What ops that end with rounding share: the checks, whose messages begin with `op`, and the grid:
+// a simdgroup for each run of blocks.
 Result<QuantiseRowsArgs> check_rounding(std::string_view op, const Buffer& input,
                                         const Buffer& output);
 Status dispatch_rounding(ComputeEncoder& encoder, const QuantiseRowsArgs& args, Dispatch dispatch);

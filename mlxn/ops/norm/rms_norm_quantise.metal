@@ -7,22 +7,17 @@
 #include "mlxn/ops/norm/rms_norm_quantise_args.h"
 #include "mlxn/ops/norm/row_norm.h"
 
-// Rounds the norm of a row, whose elements all threads of the threadgroup see by now. The last row
-// fills up its tile.
+// Rounds the norm of a row, whose elements all threads of the threadgroup see by now: each
+// simdgroup takes a block at a time.
 inline void store_rounded_norm(device const float* input, device const float* weight,
-                               device int* output, constant RmsNormQuantiseArgs& args, Row row,
-                               uint number, float inverse) {
-  const uint tile = args.tile, lane = number % tile;
-  const uint end = number + 1 == args.rows ? tile : lane + 1;
-  for (uint b = row.first; b < args.blocks; b += row.step) {
-    float values[kRoundedBlock];
-    device const float* x = input + row.begin + b * kRoundedBlock;
-    device const float* w = weight + b * kRoundedBlock;
-#pragma unroll
-    for (uint j = 0; j < kRoundedBlock; ++j) values[j] = normalized(x[j], inverse, w[j]);
-    const ulong block = static_cast<ulong>(number / tile) * args.blocks + b;
-    device int* lines = output + block * (kRoundedWords * tile);
-    for (uint i = lane; i < end; ++i) store_rounded(values, lines + i, tile);
+                               device int* output, constant RmsNormQuantiseArgs& args, uint number,
+                               float inverse, Place place) {
+  const RoundedRow row(output, number, args.rows, args.blocks, args.tile);
+  const ulong begin = static_cast<ulong>(number) * args.blocks;
+  for (uint b = place.simdgroup; b < args.blocks; b += place.simdgroups) {
+    const float x = (input + (begin + b) * kRoundedBlock)[place.lane];
+    const float w = (weight + b * kRoundedBlock)[place.lane];
+    store_rounded(normalized(x, inverse, w), row, b, place.lane);
   }
 }
 
@@ -35,9 +30,9 @@ inline void store_rounded_norm(device const float* input, device const float* we
     uint simdgroups [[simdgroups_per_threadgroup]]) {
   const uint dim = args.blocks * kRoundedBlock;
   const Row row = {static_cast<ulong>(group) * dim, dim, thread_index, threads};
-  const float inverse =
-      inverse_rms(input, row, args.eps, scratch, Place{lane, simdgroup, simdgroups});
-  store_rounded_norm(input, weight, output, args, row, group, inverse);
+  const Place place = {lane, simdgroup, simdgroups};
+  const float inverse = inverse_rms(input, row, args.eps, scratch, place);
+  store_rounded_norm(input, weight, output, args, group, inverse, place);
 }
 
 [[kernel]] void add_rms_norm_quantise_f32(
@@ -53,8 +48,8 @@ inline void store_rounded_norm(device const float* input, device const float* we
   for (uint i = row.first; i < row.dim; i += row.step) {
     total[row.begin + i] = sum(a[row.begin + i], b[row.begin + i]);
   }
-  const float inverse =
-      inverse_rms<float>(total, row, args.eps, scratch, Place{lane, simdgroup, simdgroups});
+  const Place place = {lane, simdgroup, simdgroups};
+  const float inverse = inverse_rms<float>(total, row, args.eps, scratch, place);
   threadgroup_barrier(mem_flags::mem_device);
-  store_rounded_norm(total, weight, output, args, row, group, inverse);
+  store_rounded_norm(total, weight, output, args, group, inverse, place);
 }

@@ -12,20 +12,29 @@ enum class RopePairs {
   kHalves,    // i and i + r/2 ("neox")
 };
 
-struct RopeParams {
-  const Buffer& input;      // f32 [tokens, heads, dim]
+struct RopeTableParams {
   const Buffer& positions;  // u32 [tokens]
-  const Buffer& output;     // as the input; may be the input
-  RopePairs pairs = RopePairs::kAdjacent;
-  uint32_t rotary_dims = 0;  // r: even, at most dim; 0: all. The rest of a head is copied.
+  const Buffer& output;     // f32 [tokens, r/2, 2]
   float base = 10000;
   float scale = 1;                            // of positions; 0.25 stretches the context by 4
   const Buffer* frequency_factors = nullptr;  // f32 [r/2]: pair i turns slower by this factor
 };
 
-// Turns pair i of every head by position * scale * base^(-2i/r) / factor[i]. Angles are made in
-// float with the exactness of a 24-bit product, sine and cosine are precise.
-// kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
+// Cosine and sine of position * scale * base^(-2i/r) / factor[i] for pair i: what all heads of all
+// layers turn by. Angles are made in float with the exactness of a 24-bit product, sine and cosine
+// are precise. kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong
+// arguments.
+Status rope_table(ComputeEncoder& encoder, const RopeTableParams& params);
+
+struct RopeParams {
+  const Buffer& input;   // f32 [tokens, heads, dim]
+  const Buffer& table;   // f32 [tokens, r/2, 2], of rope_table: r at most dim
+  const Buffer& output;  // as the input; may be the input
+  RopePairs pairs = RopePairs::kAdjacent;
+};
+
+// Turns pair i of every head by entry i of the token's row of the table; elements from r on are
+// copied. kDtypeMismatch, kShapeMismatch and kInvalidArgument for wrong arguments.
 Status rope(ComputeEncoder& encoder, const RopeParams& params);
 
 }  // namespace mlxn

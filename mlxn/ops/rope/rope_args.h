@@ -1,4 +1,4 @@
-// Shared by host and kernel.
+// Shared by host and kernels.
 #pragma once
 
 #include "mlxn/base/kernel_shared.h"
@@ -8,6 +8,10 @@ MLXN_CONSTANT uint32_t kRopeMostPairs = 256;
 struct RopeArgs {
   uint32_t heads, dim;
   uint32_t pairs;  // that turn: half the rotary dimensions
+};
+
+struct RopeTableArgs {
+  uint32_t pairs;
   uint32_t has_factors;
 };
 

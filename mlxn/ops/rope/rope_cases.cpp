@@ -9,59 +9,145 @@ namespace {
 
 using enum Dtype;
 
-struct Setup {
-  uint64_t tokens, heads, dim;
-  RopePairs pairs = RopePairs::kAdjacent;
-  uint32_t rotary_dims = 0;
+struct TableSetup {
+  uint64_t tokens, pairs;
   float base = 10000, scale = 1;
-  bool factors = false, in_place = false;
+  bool factors = false;
   uint64_t last_position = 100;
 };
 
-enum { kInput, kPositions, kFactors, kOutput };
+OpCase table_case(const std::string& what, const TableSetup& s, Use use = Use::kTest) {
+  enum { kPositions, kFactors, kOutput };
+  return {
+      .variant = "f32",
+      .shape = str(s.tokens, "x", s.pairs, what),
+      .tensors = {{kU32, {s.tokens}, Role::kIn, integers(0, s.last_position)},
+                  {kF32, {s.pairs}, Role::kIn, uniform(0.5, 40)},
+                  {kF32, {s.tokens, s.pairs, 2}, Role::kOut}},
+      .encode =
+          [s](const Call& c) {
+            return rope_table(c.encoder, {.positions = c[kPositions],
+                                          .output = c[kOutput],
+                                          .base = s.base,
+                                          .scale = s.scale,
+                                          .frequency_factors = s.factors ? &c[kFactors] : nullptr});
+          },
+      .reference =
+          [s](Values& v) {
+            for (uint64_t i = 0; i < s.tokens * s.pairs; ++i) {
+              const uint64_t pair = i % s.pairs;
+              const double power = -double(pair) / double(s.pairs);
+              const double frequency = double(s.scale) * std::pow(double(s.base), power);
+              const double angle =
+                  v[kPositions][i / s.pairs] * frequency / (s.factors ? v[kFactors][pair] : 1.0);
+              v[kOutput][2 * i] = std::cos(angle);
+              v[kOutput][2 * i + 1] = std::sin(angle);
+            }
+          },
+      .tolerance = {1e-13, 2e-7, 2e-7},
+      .flops = 20 * s.tokens * s.pairs,
+      .use = use};
+}
+
+OpCases table_cases() {
+  using enum ErrorCode;
+  const auto with = [](float base) {
+    return [=](const Call& c) {
+      return rope_table(c.encoder, {.positions = c[0], .output = c[1], .base = base});
+    };
+  };
+  const std::pair<Dtype, Shape> positions = {kU32, {2}}, table = {kF32, {2, 4, 2}};
+  OpCases out = {"rope_table",
+                 "mlxn/ops/rope/rope.h",
+                 "cos, sin of position * frequency",
+                 {},
+                 {
+                     {"too few positions",
+                      {{kU32, {1}}, table},
+                      with(1e4f),
+                      kShapeMismatch,
+                      "rope_table: positions has 1 elements, shape [1], expected 2"},
+                     {"no pairs of numbers",
+                      {positions, {kF32, {2, 8}}},
+                      with(1e4f),
+                      kShapeMismatch,
+                      "rope_table: output has shape [2, 8], expected [tokens, pairs, 2]"},
+                     {"too many pairs",
+                      {positions, {kF32, {2, 512, 2}}},
+                      with(1e4f),
+                      kOutOfRange,
+                      "rope_table: 512 pairs, expected at most 256"},
+                     {"base zero",
+                      {positions, table},
+                      with(0),
+                      kInvalidArgument,
+                      "rope_table: base 0 and scale 1, expected a positive and a finite number"},
+                 }};
+  for (TableSetup s : {TableSetup{1, 1}, TableSetup{3, 4}, TableSetup{5, 40}, TableSetup{2, 256}})
+    out.cases.push_back(table_case("", s));
+  const TableSetup s = {.tokens = 9, .pairs = 32};
+  auto with_change = [&](const std::string& what, auto change) {
+    TableSetup changed = s;
+    change(changed);
+    out.cases.push_back(table_case(what, changed));
+  };
+  with_change(" scaled", [](TableSetup& c) { c.scale = 0.25f; });
+  with_change(" base 500000", [](TableSetup& c) { c.base = 5e5f; });
+  with_change(" factors", [](TableSetup& c) { c.factors = true; });
+  with_change(" far out", [](TableSetup& c) { c.last_position = 131071; });
+  with_change(" far out with factors", [](TableSetup& c) {
+    c.last_position = 131071;
+    c.factors = true;
+  });
+  for (uint64_t tokens : {1u, 512u}) out.cases.push_back(table_case("", {tokens, 32}, Use::kBench));
+  return out;
+}
+
+struct Setup {
+  uint64_t tokens, heads, dim;
+  RopePairs pairs = RopePairs::kAdjacent;
+  uint64_t rotary_dims = 0;  // 0: all
+  bool in_place = false;
+
+  uint64_t rotary() const { return rotary_dims == 0 ? dim : rotary_dims; }
+};
+
+enum { kInput, kTable, kOutput };
 
 void reference(Values& v, const Setup& s) {
   const std::vector<double> input = v[kInput];
   std::vector<double>& output = v[s.in_place ? kInput : kOutput];
   output = input;
-  const uint64_t rotary = s.rotary_dims == 0 ? s.dim : s.rotary_dims;
+  const uint64_t pairs = s.rotary() / 2;
   for (uint64_t row = 0; row < s.tokens * s.heads; ++row) {
-    for (uint64_t i = 0; i < rotary / 2; ++i) {
+    for (uint64_t i = 0; i < pairs; ++i) {
       const bool adjacent = s.pairs == RopePairs::kAdjacent;
       const uint64_t a = row * s.dim + (adjacent ? 2 * i : i);
-      const uint64_t b = adjacent ? a + 1 : a + rotary / 2;
-      double angle = v[kPositions][row / s.heads] * double(s.scale) *
-                     std::pow(double(s.base), -2.0 * double(i) / double(rotary));
-      if (s.factors) angle /= v[kFactors][i];
-      output[a] = input[a] * std::cos(angle) - input[b] * std::sin(angle);
-      output[b] = input[a] * std::sin(angle) + input[b] * std::cos(angle);
+      const uint64_t b = adjacent ? a + 1 : a + pairs;
+      const uint64_t entry = 2 * (row / s.heads * pairs + i);
+      const double cosine = v[kTable][entry], sine = v[kTable][entry + 1];
+      output[a] = input[a] * cosine - input[b] * sine;
+      output[b] = input[a] * sine + input[b] * cosine;
     }
   }
 }
 
-Status run(const Call& call, const Setup& s) {
-  return rope(call.encoder, {.input = call[kInput],
-                             .positions = call[kPositions],
-                             .output = call[s.in_place ? kInput : kOutput],
-                             .pairs = s.pairs,
-                             .rotary_dims = s.rotary_dims,
-                             .base = s.base,
-                             .scale = s.scale,
-                             .frequency_factors = s.factors ? &call[kFactors] : nullptr});
-}
-
 OpCase make_case(const std::string& what, Setup s, Use use = Use::kTest) {
   const Shape shape = {s.tokens, s.heads, s.dim};
-  const uint64_t pairs = (s.rotary_dims == 0 ? s.dim : s.rotary_dims) / 2;
   OpCase out = {.variant = "f32",
                 .shape = str(s.tokens, "x", s.heads, "x", s.dim,
                              s.pairs == RopePairs::kAdjacent ? " adjacent" : " halves", what),
                 .tensors = {{kF32, shape, s.in_place ? Role::kInOut : Role::kIn},
-                            {kU32, {s.tokens}, Role::kIn, integers(0, s.last_position)},
-                            {kF32, {pairs}, Role::kIn, uniform(0.5, 40)}},
-                .encode = [s](const Call& call) { return run(call, s); },
+                            {kF32, {s.tokens, s.rotary() / 2, 2}, Role::kIn, uniform(-1, 1)}},
+                .encode =
+                    [s](const Call& c) {
+                      return rope(c.encoder, {.input = c[kInput],
+                                              .table = c[kTable],
+                                              .output = c[s.in_place ? kInput : kOutput],
+                                              .pairs = s.pairs});
+                    },
                 .reference = [s](Values& v) { reference(v, s); },
-                .tolerance = {1e-12, 1e-6, 1e-6},
+                .tolerance = {1e-13, 3e-7, 3e-7},
                 .flops = 3 * s.tokens * s.heads * s.dim,
                 .use = use};
   if (!s.in_place) out.tensors.push_back({kF32, shape, Role::kOut});
@@ -70,52 +156,45 @@ OpCase make_case(const std::string& what, Setup s, Use use = Use::kTest) {
 
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
-  const auto with = [](uint32_t rotary_dims, float base) {
-    return [=](const Call& call) {
-      return rope(call.encoder, {.input = call[0],
-                                 .positions = call[1],
-                                 .output = call[0],
-                                 .rotary_dims = rotary_dims,
-                                 .base = base});
-    };
+  const auto call = [](const Call& c) {
+    return rope(c.encoder, {.input = c[0], .table = c[1], .output = c[0]});
   };
-  const std::pair<Dtype, Shape> input = {kF32, {2, 3, 8}}, tokens = {kU32, {2}};
+  const auto into_table = [](const Call& c) {
+    return rope(c.encoder, {.input = c[0], .table = c[1], .output = c[1]});
+  };
+  const std::pair<Dtype, Shape> input = {kF32, {2, 3, 8}}, table = {kF32, {2, 4, 2}};
   return {
       {"odd head",
-       {{kF32, {2, 3, 7}}, tokens},
-       with(0, 1e4f),
-       kInvalidArgument,
-       "rope: 0 rotary dimensions of a head of 7, expected even numbers"},
-      {"odd rotary dimensions",
-       {input, tokens},
-       with(3, 1e4f),
-       kInvalidArgument,
-       "rope: 3 rotary dimensions of a head of 8, expected even numbers"},
-      {"more rotary dimensions than there are",
-       {input, tokens},
-       with(10, 1e4f),
-       kInvalidArgument,
-       "rope: 10 rotary dimensions of a head of 8"},
-      {"too few positions",
-       {input, {kU32, {1}}},
-       with(0, 1e4f),
+       {{kF32, {2, 3, 7}}, {kF32, {2, 3, 2}}},
+       call,
        kShapeMismatch,
-       "rope: positions has 1 elements, shape [1], expected 2"},
+       "rope: table has shape [2, 3, 2], expected [2, pairs, 2] with at most half as many pairs as "
+       "the 7 elements of a head, which must be even"},
+      {"more pairs than there are",
+       {input, {kF32, {2, 5, 2}}},
+       call,
+       kShapeMismatch,
+       "rope: table has shape [2, 5, 2], expected [2, pairs, 2]"},
+      {"a table of fewer tokens",
+       {input, {kF32, {1, 4, 2}}},
+       call,
+       kShapeMismatch,
+       "rope: table has shape [1, 4, 2], expected [2, pairs, 2]"},
+      {"a table of another dtype",
+       {input, {kF16, {2, 4, 2}}},
+       call,
+       kDtypeMismatch,
+       "rope: table is f16, expected f32"},
       {"two dimensions",
-       {{kF32, {2, 8}}, tokens},
-       with(0, 1e4f),
+       {{kF32, {2, 8}}, table},
+       call,
        kShapeMismatch,
        "rope: input has shape [2, 8], expected [tokens, heads, dim]"},
-      {"head too large",
-       {{kF32, {2, 3, 1024}}, tokens},
-       with(0, 1e4f),
-       kOutOfRange,
-       "rope: 512 pairs, expected at most 256"},
-      {"base zero",
-       {input, tokens},
-       with(0, 0),
+      {"output in the table",
+       {{kF32, {2, 1, 8}}, table},
+       into_table,
        kInvalidArgument,
-       "rope: base 0 and scale 1, expected a positive and a finite number"},
+       "rope: output and table share memory"},
   };
 }
 
@@ -130,27 +209,17 @@ std::vector<OpCases> rope_cases() {
       out.cases.push_back(make_case("", s));
     }
     Setup s = {.tokens = 4, .heads = 3, .dim = 64, .pairs = pairs};
-    auto with = [&](const std::string& what, auto change) {
-      Setup changed = s;
-      change(changed);
-      out.cases.push_back(make_case(what, changed));
-    };
-    with(" partial", [](Setup& c) { c.rotary_dims = 20; });
-    with(" scaled", [](Setup& c) { c.scale = 0.25f; });
-    with(" base 500000", [](Setup& c) { c.base = 5e5f; });
-    with(" factors", [](Setup& c) { c.factors = true; });
-    with(" in place", [](Setup& c) { c.in_place = true; });
-    with(" far out", [](Setup& c) { c.last_position = 131071; });
-    with(" far out with factors", [](Setup& c) {
-      c.last_position = 131071;
-      c.factors = true;
-    });
-    s = {.tokens = 1, .heads = 9, .dim = 64, .pairs = pairs};
-    out.cases.push_back(make_case("", s, Use::kBench));
-    s.tokens = 512;
-    out.cases.push_back(make_case("", s, Use::kBench));
+    s.rotary_dims = 20;
+    out.cases.push_back(make_case(" partial", s));
+    s.rotary_dims = 0;
+    s.in_place = true;
+    out.cases.push_back(make_case(" in place", s));
+    for (uint64_t tokens : {1u, 512u}) {
+      s = {.tokens = tokens, .heads = 9, .dim = 64, .pairs = pairs};
+      out.cases.push_back(make_case("", s, Use::kBench));
+    }
   }
-  return {out};
+  return {table_cases(), out};
 }
 
 }  // namespace mlxn::cases
