@@ -455,8 +455,9 @@ TEST(ModelPasses, FusionTakesMoreThanEightyDispatchesAway) {
     logits_after(evaluator, std::span(&token, 1));
     return evaluator.stats().dispatches;
   };
-  EXPECT_EQ(dispatches(false), 484u);
-  EXPECT_LT(dispatches(true), 400u);
+  const uint64_t fused = dispatches(true);
+  EXPECT_LT(fused, 400u);
+  EXPECT_GT(dispatches(false), fused + 80);
 }
 
 TEST(ModelMemory, WeightsAreResident) {
