@@ -20,11 +20,19 @@ install(TARGETS mlxn_base mlxn_metal ${engine_targets} EXPORT mlxn_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT metal NAMELINK_COMPONENT metal
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT metal)
 install(TARGETS mlxn_msl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT metal)
-# What is only for the library itself stays at home.
-list(TRANSFORM engine PREPEND ${PROJECT_SOURCE_DIR}/mlxn/ OUTPUT_VARIABLE engine_folders)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/mlxn/base ${engine_folders}
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mlxn COMPONENT metal
-        FILES_MATCHING PATTERN "*.h" PATTERN "ops/common" EXCLUDE PATTERN "internal" EXCLUDE)
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/public_headers.txt patterns REGEX "^[^#]")
+foreach(pattern IN LISTS patterns)
+  string(REGEX REPLACE "^-" "" names ${pattern})
+  file(GLOB found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/${names})
+  list(REMOVE_ITEM public_headers ${found})
+  if(names STREQUAL pattern)
+    list(APPEND public_headers ${found})
+  endif()
+endforeach()
+foreach(header IN LISTS public_headers)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT metal)
+endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/metal/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT metal)
 install(EXPORT mlxn_targets FILE mlxn_targets.cmake NAMESPACE mlxn:: DESTINATION ${package_dir}
@@ -42,10 +50,8 @@ install(FILES ${PROJECT_BINARY_DIR}/mlxnConfig.cmake ${PROJECT_BINARY_DIR}/mlxnC
 install(FILES ${PROJECT_BINARY_DIR}/mlxn-metal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT metal)
 foreach(tool mlxn mslc)
-  if(TARGET ${tool})
-    set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-    install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
-  endif()
+  set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 endforeach()
 
 # The SDK: what projects for Apple's Metal need to build here (docs/sdk.md). Everything in it is found from its

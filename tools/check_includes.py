@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Checks which folder may include which. The rules are the table below; CONTRIBUTING.md explains them."""
+"""Checks which folder may include which, and the list of public headers. The rules are the table below; CONTRIBUTING.md
+explains them."""
 
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -98,12 +100,38 @@ def problems_of(name):
             yield f"{name}:{line}: includes {target}; {rule} may include {may}"
 
 
+def public_headers(files):
+    """What cmake/install.cmake makes of its list, and all that the list speaks of."""
+    public, named = set(), set()
+    for line in (ROOT / "cmake/public_headers.txt").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        pattern = line.removeprefix("-")
+        found = {f for f in files if f.count("/") == pattern.count("/") and fnmatch.fnmatch(f, pattern)}
+        if not found:
+            yield f"cmake/public_headers.txt: there is no {pattern}"
+        named |= found
+        public = public - found if line.startswith("-") else public | found
+    installed = ("mlxn/base/", "mlxn/core/", "mlxn/io/", "mlxn/model/", "mlxn/ops/", "mlxn/quant/", "mlxn/text/")
+    for name in files:
+        inside = "/internal/" in name
+        if name.startswith(installed) and name.endswith(".h") and not inside and name not in named:
+            yield f"{name}: not in cmake/public_headers.txt; public, or with a - in front, or in internal/"
+    for name in sorted(public):
+        if "/internal/" in name:
+            yield f"{name}: internal, but in cmake/public_headers.txt"
+        for match in INCLUDE.finditer((ROOT / name).read_text()):
+            target = resolve(ROOT / name, match[1], match[2])
+            if target and target not in public and not target.startswith("metal/include/"):
+                yield f"{name}: public, but includes {target}, which is not (cmake/public_headers.txt)"
+
+
 def main():
     files = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "*.h", "*.hpp", "*.cpp", "*.c", "*.metal"],
         cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     files = [f for f in files if not f.startswith(SKIPPED) and (ROOT / f).is_file()]
-    problems = [p for name in files for p in problems_of(name)]
+    problems = [p for name in files for p in problems_of(name)] + list(public_headers(files))
     print("\n".join(problems), end="\n" if problems else "")
     print(f"include rules: {len(files)} files, {len(problems)} problems")
     return 1 if problems else 0

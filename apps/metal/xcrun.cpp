@@ -42,7 +42,7 @@ Result<std::string> path_of(const std::string& name) {
   const std::string path = value ? value : "";
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find(':', begin), path.size());
-    const std::string candidate = path.substr(begin, end - begin) + "/" + name;
+    std::string candidate = path.substr(begin, end - begin) + "/" + name;
     if (::access(candidate.c_str(), X_OK) == 0) return candidate;
     begin = end + 1;
   }

@@ -40,7 +40,7 @@ Result<std::shared_ptr<const model::Model>> load_model(const ModelOptions& optio
   auto show = [&](const char* what) {
     return [&progress, what](uint64_t done, uint64_t total) { progress.show(what, done, total); };
   };
-  MLXN_ASSIGN(const auto model,
+  MLXN_ASSIGN(auto model,
               model::Model::load(device, options.path,
                                  {.exact = options.exact, .progress = show("weights")}));
   MLXN_ASSIGN(const Dtype cache, parse_dtype(options.cache));

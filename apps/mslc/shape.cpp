@@ -15,7 +15,8 @@ Result<msl::Shape> parse_shape(const std::string& text) {
   uint64_t total = 1;
   bool good = true;
   for (int i = 0; i < 3 && good; ++i) {
-    if (i > 0) good = at != end && *at++ == 'x';
+    if (i > 0) good = at != end && *at == 'x';
+    if (i > 0 && good) ++at;
     auto [next, error] = std::from_chars(at, end, shape.size[i]);
     good &= error == std::errc{} && shape.size[i] >= 1 && shape.size[i] <= MSL_MAX_THREADS;
     at = next;

@@ -1,10 +1,10 @@
 // Binary form of compiled kernels. Each structure lists its fields once, in visit(); the writer and
 // the reader are two archives that walk the same list, so they cannot disagree.
-#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "metal/msl/interface.h"
+#include "mlxn/base/byte_codec.h"
 #include "mlxn/base/strings.h"
 
 namespace mlxn::msl {
@@ -14,39 +14,35 @@ constexpr uint32_t kImageMagic = 0x494e584d;    // "MXNI"
 constexpr uint32_t kLibraryMagic = 0x4c4e584d;  // "MXNL"
 constexpr uint32_t kFormatVersion = 5;
 
-// Appends little-endian values (the library supports little-endian hosts only).
 class Writer {
  public:
   static constexpr bool kReads = false;
 
-  void bytes(const void* data, size_t size) {
-    auto first = static_cast<const uint8_t*>(data);
-    out_.insert(out_.end(), first, first + size);
-  }
+  void bytes(const void* data, size_t size) { writer_.raw(data, size); }
   bool count(size_t& n, size_t) {
-    uint64_t wide = n;
-    bytes(&wide, sizeof(wide));
+    writer_.number(n);
     return true;
   }
   bool failed() const { return false; }
-  std::vector<uint8_t> take() { return std::move(out_); }
+  std::vector<uint8_t> take() { return std::move(writer_.out); }
 
  private:
-  std::vector<uint8_t> out_;
+  ByteWriter writer_;
 };
 
-// Takes values from a span. The first problem sticks; later reads then do nothing.
+// The first problem sticks; later reads then do nothing.
 class Reader {
  public:
   static constexpr bool kReads = true;
 
-  explicit Reader(const std::vector<uint8_t>& in) : data_(in.data()), size_(in.size()) {}
+  explicit Reader(const std::vector<uint8_t>& in)
+      : reader_({reinterpret_cast<const char*>(in.data()), in.size()}) {}
 
   void bytes(void* data, size_t size) {
     if (failed()) return;
     if (size > left()) return fail(str("needs ", size, " bytes, only ", left(), " are left"));
-    if (size > 0) std::memcpy(data, data_ + position_, size);
-    position_ += size;
+    const std::string_view taken = reader_.take(size);
+    if (size > 0) std::memcpy(data, taken.data(), size);
   }
   // Reads a number of elements; each takes at least min_bytes of what is left.
   bool count(size_t& n, size_t min_bytes) {
@@ -59,16 +55,14 @@ class Reader {
     return !failed();
   }
   void fail(const std::string& what) {
-    if (!failed()) problem_ = str("at byte ", position_, ": ", what);
+    if (!failed()) problem_ = str("at byte ", reader_.position(), ": ", what);
   }
   bool failed() const { return !problem_.empty(); }
   const std::string& problem() const { return problem_; }
-  size_t left() const { return size_ - position_; }
+  size_t left() const { return reader_.left(); }
 
  private:
-  const uint8_t* data_;
-  size_t size_;
-  size_t position_ = 0;
+  ByteReader reader_;
   std::string problem_;
 };
 

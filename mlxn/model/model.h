@@ -46,7 +46,7 @@ class Model {
   Status check_file() const;
 
  private:
-  explicit Model(Device device) : device_(std::move(device)) {}
+  explicit Model(const Device& device) : device_(device) {}
 
   Device device_;
   std::shared_ptr<const io::GgufFile> file_;

@@ -17,8 +17,9 @@ constexpr uint64_t kUploadBytes = uint64_t{16} << 20;
 
 }  // namespace
 
-Weights::Weights(Device device, std::shared_ptr<const io::GgufFile> file, WeightsOptions options)
-    : device_(std::move(device)), file_(std::move(file)), options_(std::move(options)) {
+Weights::Weights(const Device& device, std::shared_ptr<const io::GgufFile> file,
+                 WeightsOptions options)
+    : device_(device), file_(std::move(file)), options_(std::move(options)) {
   for (const io::TensorInfo& tensor : file_->tensors()) all_ += tensor.bytes;
 }
 

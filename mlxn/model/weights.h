@@ -35,7 +35,8 @@ struct WeightMatrix {
 // or short memory forbids it. Not thread-safe.
 class Weights {
  public:
-  Weights(Device device, std::shared_ptr<const io::GgufFile> file, WeightsOptions options = {});
+  Weights(const Device& device, std::shared_ptr<const io::GgufFile> file,
+          WeightsOptions options = {});
 
   const io::Metadata& metadata() const { return file_->metadata(); }
   bool has(std::string_view name) const { return file_->find(name) != nullptr; }

@@ -1,7 +1,14 @@
-// Every public function of an object that was moved from fails with kInvalidState or does nothing.
+// Every public function of an object that was moved from fails with kInvalidState or does nothing;
+// values are empty.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "mlxn/base/strings.h"
 #include "mlxn/core/encode/session.h"
 #include "mlxn/core/graph/graph_session.h"
 #include "mlxn/core/memory/pool.h"
+#include "mlxn/core/profile/gpu_trace.h"
 #include "mlxn/ops/op_kind.h"
 #include "tests/core/core_test.h"
 
@@ -148,19 +155,96 @@ TEST(MovedFrom, BufferPool) {
   EXPECT_EQ(pool.stats().misses, 0u);
 }
 
-TEST(MovedFrom, HandlesStayOrAreEmpty) {
+TEST(MovedFrom, ADeviceStays) {
   Device device = make_device();
   const Device moved = std::move(device);
   EXPECT_EQ(device.id(), moved.id());
   EXPECT_OK(device.command_encoder());
+  EXPECT_OK(device.synchronize());
+}
+
+// Values are empty then, and refused wherever they are used.
+TEST(MovedFrom, ABufferIsEmpty) {
+  const Things t;
+  const Device& device = t.device;
   Buffer buffer = zeros(device, 4);
   const Buffer taken = std::move(buffer);
   EXPECT_FALSE(buffer);
-  EXPECT_FALSE(buffer.as_slice<float>());
-  EXPECT_FALSE(buffer.slice_view(0, 1));
+  EXPECT_ERROR(kInvalidArgument, buffer.as_slice<float>());
+  EXPECT_ERROR(kInvalidArgument, buffer.as_mut_slice<float>());
+  EXPECT_ERROR(kInvalidArgument, buffer.slice_view(0, 1));
+  EXPECT_ERROR(kInvalidArgument, buffer.reshape({2, 2}));
   EXPECT_EQ(buffer.contents(), nullptr);
   EXPECT_EQ(buffer.metal_buffer(), nullptr);
+  EXPECT_EQ(buffer.storage(), nullptr);
+  EXPECT_EQ(buffer.storage_mode(), StorageMode::kShared);
   EXPECT_EQ(buffer.allocation_length(), 0u);
+  EXPECT_NE(buffer.to_string(), "");
+  EXPECT_ERROR(kInvalidArgument, device.upload({}, buffer));
+  EXPECT_ERROR(kInvalidArgument, device.download(buffer, {}));
+  auto encoder = *device.command_encoder();
+  EXPECT_ERROR(kInvalidArgument, inc_one(encoder, buffer, t.y));
+  EXPECT_ERROR(kInvalidArgument, encoder.barrier_between({&buffer}, {}));
+  EXPECT_ERROR(kInvalidArgument, encoder.add_to_tracker({}, {&buffer}));
+  EXPECT_ERROR(kInvalidArgument, BufferPool(device).register_existing(buffer));
+  auto session = *device.encoder_session();
+  EXPECT_FALSE(session.add_to_residency_set(buffer));
+  EXPECT_FALSE(session.remove_from_residency_set(buffer));
+}
+
+TEST(MovedFrom, APipelineIsEmpty) {
+  const Things t;
+  Pipeline pipeline = t.inc;
+  const Pipeline taken = std::move(pipeline);
+  EXPECT_FALSE(pipeline);
+  EXPECT_EQ(pipeline, Pipeline());
+  EXPECT_EQ(pipeline.identity(), KernelIdentity());
+  EXPECT_EQ(pipeline.name(), "");
+  EXPECT_EQ(pipeline.key(), "");
+  EXPECT_FALSE(pipeline.access().known);
+  EXPECT_EQ(pipeline.max_threads(), 0u);
+  EXPECT_EQ(pipeline.static_threadgroup_bytes(), 0u);
+  EXPECT_EQ(pipeline.threadgroup_slots(), 0u);
+  EXPECT_EQ(pipeline.metal(), nullptr);
+  EXPECT_EQ(pipeline.argument_name(1), "argument 1");
+  EXPECT_EQ(pipeline.argument_bytes(1), 0u);
+  EXPECT_EQ(pipeline.state(), nullptr);
+  auto encoder = *t.device.command_encoder();
+  EXPECT_ERROR(kInvalidArgument, encoder.set_pipeline(pipeline));
+  EXPECT_ERROR(kInvalidArgument, encoder.dispatch({.pipeline = pipeline}));
+}
+
+TEST(MovedFrom, AGraphIsEmpty) {
+  const Things t;
+  auto session = *t.device.graph_session({.record = true});
+  EXPECT_OK(inc_one(session.encoder(), t.x, t.y));
+  Graph graph = *session.take_graph();
+  const Graph taken = std::move(graph);
+  EXPECT_EQ(taken.len(), 1u);
+  EXPECT_TRUE(graph.is_empty());
+  EXPECT_EQ(graph.dispatch_count() + graph.barrier_count() + graph.unannotated_dispatch_count(),
+            0u);
+  graph.mark_temporary(t.x);
+  EXPECT_OK(graph.fuse({}, t.device));
+  EXPECT_EQ(graph.reorder().moved, 0u);
+  EXPECT_TRUE(graph.split().first.is_empty());
+  EXPECT_OK(graph.prepare(t.device));
+  auto encoder = *t.device.command_encoder();
+  EXPECT_EQ(*graph.encode(encoder), 0u);
+  EXPECT_TRUE(std::move(graph).into_nodes().empty());
+}
+
+TEST(MovedFrom, AGpuTraceEndsNothing) {
+  const std::string path = str(testing::TempDir(), "/mlxn-moved-", getpid(), ".gputrace");
+  std::filesystem::remove_all(path);
+  const Device device = make_device();
+  auto trace = GpuTrace::start(device, path);
+  ASSERT_TRUE(trace) << trace.error().to_string();
+  const GpuTrace taken = std::move(*trace);
+  trace->end();
+  EXPECT_EQ(trace->path(), "");
+  EXPECT_ERROR(kInvalidState, GpuTrace::start(device, path)) << "the other one still captures";
+  std::filesystem::remove_all(path);
 }
 
 }  // namespace

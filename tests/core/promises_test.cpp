@@ -1,4 +1,6 @@
 // What the headers of encoders and plans say, taken at their word.
+#include <thread>
+
 #include "mlxn/core/device/internal/context.h"
 #include "mlxn/core/encode/session.h"
 #include "mlxn/core/graph/graph.h"
@@ -339,6 +341,24 @@ TEST_F(Promises, ARawPassLeftOpen) {
   EXPECT_FALSE(e.commit_and_wait());
   raw->endEncoding();
   (void)device.synchronize().has_value();
+}
+
+// It holds what the command buffer uses.
+TEST_F(Promises, AnEncoderIsNotGoneBeforeItsWork) {
+  const auto event = NS::TransferPtr(device.metal_device()->newSharedEvent());
+  NS::SharedPtr<MTL::CommandBuffer> raw;
+  std::jthread later;
+  {
+    auto e = encoder();
+    raw = NS::RetainPtr(e.metal_command_buffer());
+    raw->encodeWait(event.get(), 1);
+    raw->commit();
+    later = std::jthread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      event->setSignaledValue(1);
+    });
+  }
+  EXPECT_EQ(raw->status(), MTL::CommandBufferStatusCompleted);
 }
 
 TEST_F(Promises, AnEncoderDroppedAfterARawCommit) {

@@ -117,7 +117,25 @@ TEST_F(Seed000, UnsupportedDevicesKeepTheTableOfCommandBuffers) {
   const auto table = device.profile().dump();
   ASSERT_TRUE(entry(table, "test.profile.cb"));
   EXPECT_EQ(entry(table, "test.profile.cb")->count, 2u);
-  EXPECT_EQ(lines.count("dispatch boundaries"), 1u) << "one warning for the device";
+  const auto told = lines.take();
+  ASSERT_EQ(told.size(), 1u) << "one warning for the device";
+  EXPECT_THAT(told[0], testing::HasSubstr("device '" + device.name() + "' cannot sample"));
+  EXPECT_THAT(told[0], testing::HasSubstr("dispatch boundaries"));
+  EXPECT_THAT(told[0], testing::HasSubstr("The setting profile_cb times command buffers"));
+}
+
+// The profile's clock is behind; samples are read with a newer pair.
+TEST_F(Seed000, TheClocksAreComparedWhenSamplesAreRead) {
+  const Device device = profiled();
+  device.profile().record_clock_pair(2000, 1000);
+  MTL::Timestamp before = 0, after = 0;
+  device.metal_device()->sampleTimestamps(&before, nullptr);
+  run_one(device, "clock");
+  device.metal_device()->sampleTimestamps(&after, nullptr);
+  const auto dump = device.profile().dump_dispatches();
+  ASSERT_EQ(dump.size(), 1u);
+  EXPECT_GE(dump[0].second.at(0).start_gpu_ns, before);
+  EXPECT_LE(dump[0].second.at(0).end_gpu_ns, after);
 }
 
 TEST_F(Seed000, DumpIsGroupedByCommandBufferLabel) {

@@ -219,7 +219,9 @@ Status Machine::interrupt(CommandEncoder& encoder, const Step& step) {
       node.bindings[0].storage = elsewhere_.storage();
       node.accesses = ranges_of({}, {&elsewhere_});
       announce_nothing();
-      return encoder.replay_dispatch(node);
+      if (step.constant % 2 == 0) return encoder.replay_dispatch(node);
+      MLXN_ASSIGN(const auto plan, ReplayPlan::create(device_, {node}));
+      return encoder.replay(plan);
     }
     case Step::kMove: {
       CommandEncoder taken = std::move(encoder);

@@ -16,6 +16,15 @@ foreach(component metal sdk tools)
 endforeach()
 file(RENAME ${WORK}/prefix ${prefix})
 
+message("== headers")
+file(GLOB_RECURSE headers RELATIVE ${prefix}/include ${prefix}/include/mlxn/*.h)
+set(all "")
+foreach(header IN LISTS headers)
+  string(APPEND all "#include \"${header}\"\n")
+endforeach()
+file(WRITE ${WORK}/headers.cpp "${all}")
+step(${CXX} -std=c++20 -fsyntax-only -I ${prefix}/include ${WORK}/headers.cpp)
+
 message("== find_package")
 step(${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK}/cmake -DCMAKE_PREFIX_PATH=${prefix}
      -DCMAKE_CXX_COMPILER=${CXX} -DEXAMPLES=${EXAMPLES})

@@ -438,10 +438,36 @@ TEST(ModelPasses, WhatWholePassesHaveReadStaysWhenCancelled) {
 
 TEST(ModelPasses, OneCommandBufferForAToken) {
   Evaluator evaluator = make(shared_model());
-  const std::vector<int32_t> tokens(4, 7);
-  for (int32_t token : tokens) logits_after(evaluator, std::span(&token, 1));
+  const int32_t token = 7;
+  logits_after(evaluator, std::span(&token, 1));  // records the pass
+  const Counters before = shared_model()->device().counters();
+  for (int i = 0; i < 3; ++i) logits_after(evaluator, std::span(&token, 1));
+  const Counters counted = shared_model()->device().counters() - before;
+  EXPECT_EQ(counted.command_buffers, 3u);
+  EXPECT_EQ(counted.dispatches, 0u) << "replayed, not encoded";
   EXPECT_EQ(evaluator.stats().passes, 4u);
-  EXPECT_GT(evaluator.stats().dispatches, 4u);
+}
+
+TEST(ModelPasses, FusionTakesMoreThanEightyDispatchesAway) {
+  const auto dispatches = [](bool replay) {
+    Evaluator evaluator = make(shared_model(), {.replay = replay});
+    const int32_t token = 7;
+    logits_after(evaluator, std::span(&token, 1));
+    return evaluator.stats().dispatches;
+  };
+  const uint64_t fused = dispatches(true);
+  EXPECT_LT(fused, 400u);
+  EXPECT_GT(dispatches(false), fused + 80);
+}
+
+TEST(ModelMemory, WeightsAreResident) {
+  const Result<Device> device = Device::create(concurrent());
+  ASSERT_TRUE(device) << device.error().to_string();
+  ASSERT_TRUE(device->residency_enabled());
+  const uint64_t before = device->counters().residency_allocations;
+  const auto model = load(*device);
+  ASSERT_TRUE(model);
+  EXPECT_GE(device->counters().residency_allocations - before, model->file().tensors().size());
 }
 
 }  // namespace

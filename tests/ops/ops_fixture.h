@@ -31,6 +31,7 @@ struct OpDevice {
     NS::Error* error = nullptr;
     auto metal_device = NS::TransferPtr(metal::create_device(options, &error));
     EXPECT_TRUE(metal_device) << error->localizedDescription()->utf8String();
+    EXPECT_EQ(metal::describe_device(metal_device.get()).worker_count, workers);
     return *Device::wrap(metal_device.get(), RuntimeOptions{});
   }
 };

@@ -77,7 +77,9 @@ class CpuTest : public testing::Test {
   static std::unique_ptr<host::HostExecutor> make_executor(uint32_t workers) {
     CpuOptions options;
     options.workers = workers;
-    return create_executor(options);
+    auto made = create_executor(options);
+    EXPECT_EQ(made->info().worker_count, workers);
+    return made;
   }
 
   std::shared_ptr<const rt::Pipeline> load(const std::string& object, const std::string& kernel,

@@ -18,6 +18,9 @@ struct Digest {
   bool operator==(const Digest&) const = default;
   std::string to_hex() const;
 };
+struct DigestHash {
+  size_t operator()(const Digest& digest) const { return digest.low; }
+};
 
 Digest digest_of(std::string_view text, uint64_t seed = 0);
 

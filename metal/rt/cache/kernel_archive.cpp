@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::string_view kMagic = "MLXNARC1";
 
-struct DigestHash {
-  size_t operator()(const Digest& digest) const { return digest.low; }
-};
-
 struct Entry {
   std::string_view key;
   std::string_view data;

@@ -1,14 +1,13 @@
 #include "metal/rt/cache/kernel_cache.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <list>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
 
 #include "metal/msl/module.h"
 #include "metal/rt/cache/kernel_archive.h"
+#include "mlxn/base/once_table.h"
 #include "mlxn/base/settings.h"
 #include "mlxn/base/strings.h"
 
@@ -36,10 +35,6 @@ class KeyText {
 
  private:
   std::string text_;
-};
-
-struct DigestHash {
-  size_t operator()(const Digest& digest) const { return digest.low; }
 };
 
 Result<msl::LibraryInfo> parse(const std::vector<uint8_t>& bytes, const msl::LibraryInfo*) {
@@ -94,31 +89,18 @@ class KernelCache::Table {
   template <class Produce>
   Result<Value> get(const CacheKey& key, const Produce& produce) {
     if (!key.cacheable) return make(produce);
-    std::shared_ptr<Flight> flight;
-    {
-      std::unique_lock lock(mutex_);
-      if (Value value = find_in_memory(key)) return value;
-      auto [found, is_new] = flights_.try_emplace(key.digest);
-      if (!is_new) {
-        if (found->second->text != key.text) {  // another key with the same hash
-          lock.unlock();
-          return make(produce);
-        }
-        flight = found->second;
-        flight->done.wait(lock, [&] { return flight->result.has_value(); });
-        ++memory_hits_;
-        return *flight->result;
-      }
-      flight = found->second = std::make_shared<Flight>();
-      flight->text = key.text;
-    }
-    uint64_t bytes = 0;
-    Result<Value> result = fetch(key, produce, bytes);
-    std::lock_guard lock(mutex_);
-    flight->result = result;
-    flight->done.notify_all();
-    flights_.erase(key.digest);
-    if (result) keep(key, *result, bytes);
+    if (Value value = find_in_memory(key)) return value;
+    bool mine = false;
+    auto fetch_and_keep = [&]() -> Result<Value> {
+      if (Value value = find_in_memory(key)) return value;  // came while nobody looked
+      uint64_t bytes = 0;
+      MLXN_ASSIGN(Value value, fetch(key, produce, bytes));
+      keep(key, value, bytes);
+      return value;
+    };
+    Result<Value> result = requests_.get(key.text, fetch_and_keep, &mine);
+    if (!mine) ++memory_hits_;
+    if (mine && result) requests_.forget(key.text);  // memory has a limit, so it is kept there
     return result;
   }
 
@@ -133,12 +115,6 @@ class KernelCache::Table {
   uint64_t misses() const { return misses_; }
 
  private:
-  // A request that some thread works on; others wait for its result.
-  struct Flight {
-    std::string text;
-    std::condition_variable done;
-    std::optional<Result<Value>> result;
-  };
   struct Entry {
     Digest digest;
     std::string text;
@@ -178,6 +154,7 @@ class KernelCache::Table {
   }
 
   Value find_in_memory(const CacheKey& key) {
+    std::lock_guard lock(mutex_);
     auto found = index_.find(key.digest);
     if (found == index_.end() || found->second->text != key.text) return nullptr;
     entries_.splice(entries_.begin(), entries_, found->second);
@@ -186,6 +163,7 @@ class KernelCache::Table {
   }
 
   void keep(const CacheKey& key, Value value, uint64_t bytes) {
+    std::lock_guard lock(mutex_);
     bytes += key.text.size();
     if (bytes > max_bytes_ || index_.contains(key.digest)) return;
     entries_.push_front({key.digest, key.text, std::move(value), bytes});
@@ -203,7 +181,7 @@ class KernelCache::Table {
   std::mutex mutex_;
   std::list<Entry> entries_;  // most recently used first
   std::unordered_map<Digest, typename std::list<Entry>::iterator, DigestHash> index_;
-  std::unordered_map<Digest, std::shared_ptr<Flight>, DigestHash> flights_;
+  OnceTable<std::string, Value> requests_;  // under way, by the text of the key
   uint64_t bytes_ = 0;
   std::atomic<uint64_t> memory_hits_{0}, archive_hits_{0}, misses_{0};
 };

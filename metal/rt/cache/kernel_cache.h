@@ -12,6 +12,7 @@
 #include "metal/msl/interface.h"
 #include "metal/rt/cache/cache_store.h"
 #include "mlxn/base/result.h"
+#include "mlxn/metal_extensions.hpp"
 
 namespace mlxn::rt {
 
@@ -42,13 +43,7 @@ class KernelCache {
   // From the settings cache, cache_dir and cache_max_bytes.
   static Options default_options();
 
-  struct Counters {
-    uint64_t memory_hits = 0, archive_hits = 0, disk_hits = 0;
-    uint64_t misses = 0;     // neither had it: produce was called
-    uint64_t writes = 0;     // entries stored on disk
-    uint64_t failures = 0;   // damaged entries and failed writes; each only cost time
-    uint64_t evictions = 0;  // entries removed to keep the folder within its bound
-  };
+  using Counters = metal::CacheCounters;
 
   explicit KernelCache(Options options);
   ~KernelCache();

@@ -124,10 +124,7 @@ uint64_t mlxn::metal::host_round_trips(const MTL::Device* device) {
 
 mlxn::metal::CacheCounters mlxn::metal::cache_counters(const MTL::Device* device) {
   auto* self = rt::impl(device);
-  if (!self) return {};
-  const rt::KernelCache::Counters counters = self->cache().counters();
-  return {counters.memory_hits, counters.archive_hits, counters.disk_hits, counters.misses,
-          counters.writes,      counters.failures,     counters.evictions};
+  return self ? self->cache().counters() : CacheCounters();
 }
 
 NS::Data* mlxn::metal::serialize_kernels(const MTL::Device* device) {

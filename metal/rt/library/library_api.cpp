@@ -64,7 +64,7 @@ Result<Ref<FunctionObject>> function_from(LibraryObject* library,
 
 // Runs a creation on the compile worker and hands the result to the handler.
 template <class T, class Handler, class Create>
-void create_later(const char* call, const Handler& handler, Create create) {
+void create_later(const char* call, const Handler& handler, const Create& create) {
   compile_worker().post([call, handler, create] {
     PoolScope pool;
     Result<Ref<T>> object = create();

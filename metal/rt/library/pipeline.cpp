@@ -154,7 +154,8 @@ MTL::ComputePipelineState* create_now(DeviceObject* device,
 
 using Handler = MTL::NewComputePipelineStateWithReflectionCompletionHandlerFunction;
 
-void create_later(DeviceObject* device, Ref<PipelineDescriptorObject> descriptor, Handler handler) {
+void create_later(DeviceObject* device, const Ref<PipelineDescriptorObject>& descriptor,
+                  Handler handler) {
   if (!device) return;
   compile_worker().post([device = Ref(device), descriptor, handler = std::move(handler)] {
     PoolScope pool;

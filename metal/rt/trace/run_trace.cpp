@@ -14,7 +14,7 @@ namespace {
 
 using metal::ReplayReport;
 
-Error damaged(std::string what) {
+Error damaged(const std::string& what) {
   return Error(ErrorCode::kCorruptData, str("the capture is damaged: ", what));
 }
 

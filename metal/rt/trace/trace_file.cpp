@@ -31,7 +31,7 @@ struct ChunkHead {
   uint64_t kind, fields_size, bulk_size;
 };
 
-Error io_error(std::string what) {
+Error io_error(const std::string& what) {
   const int code = errno;
   return Error(ErrorCode::kIo, str(what, ": ", std::strerror(code)));
 }
@@ -165,7 +165,7 @@ TraceReader::~TraceReader() {
   ::close(file_);
 }
 
-Error TraceReader::damaged(std::string what) const {
+Error TraceReader::damaged(const std::string& what) const {
   return Error(ErrorCode::kCorruptData,
                str("the capture is cut short or damaged at byte ", position_, ": ", what));
 }

@@ -92,7 +92,7 @@ class TraceReader {
  private:
   TraceReader(int file, uint64_t size) : file_(file), left_(size) {}
   Status read(void* bytes, uint64_t size);
-  Error damaged(std::string what) const;
+  Error damaged(const std::string& what) const;
 
   int file_;
   uint64_t left_;

@@ -17,7 +17,7 @@ Result<CommandEncoder> Device::command_encoder() const {
   return CommandEncoder(*this);
 }
 
-CommandEncoder::CommandEncoder(Device device) : ComputeEncoder(std::move(device)) {}
+CommandEncoder::CommandEncoder(const Device& device) : ComputeEncoder(device) {}
 
 Status CommandEncoder::commit() {
   return ComputeEncoder::commit({});

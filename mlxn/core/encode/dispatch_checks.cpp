@@ -91,7 +91,8 @@ Status check_threadgroup_memory(const Context& context, const Dispatch& dispatch
                        ", expected at least 1 byte and an index below ", kMaxBufferSlots));
     }
     set |= 1u << memory.index;
-    if (memory.bytes > most || (total += threadgroup_bytes(memory.bytes)) > most) {
+    if (memory.bytes <= most) total += threadgroup_bytes(memory.bytes);
+    if (memory.bytes > most || total > most) {
       return wrong(dispatch, ErrorCode::kInvalidArgument,
                    str("threadgroup memory of more than ", most, " bytes"));
     }

@@ -43,11 +43,8 @@ std::vector<BufferRange> with_roles(std::vector<BufferRange> reads,
 
 }  // namespace
 
-ComputeEncoder::ComputeEncoder(Device device, Counting counting)
-    : device_(std::move(device)),
-      context_(device_.context().get()),
-      counting_(counting),
-      ranges_(hazards()) {
+ComputeEncoder::ComputeEncoder(const Device& device, Counting counting)
+    : device_(device), context_(device_.context().get()), counting_(counting), ranges_(hazards()) {
   rotate();
 }
 
@@ -132,18 +129,17 @@ Status ComputeEncoder::run(const Dispatch& dispatch, const OpTag& op) {
   for (const ThreadgroupMemory& memory : dispatch.threadgroup_memory) {
     pass->setThreadgroupMemoryLength(threadgroup_bytes(memory.bytes), memory.index);
   }
-  DispatchSampler* sampler =
-      context_->options.profile_dispatches ? submission_->sampler() : nullptr;
-  if (sampler) {
-    sampler->before(pass, profile_entry(dispatch, op, barrier_reason_,
-                                        reinterpret_cast<uintptr_t>(device_.metal_queue())));
+  DispatchTimer* timer = context_->options.profile_dispatches ? submission_->timer() : nullptr;
+  if (timer) {
+    timer->before(pass, profile_entry(dispatch, op, barrier_reason_,
+                                      reinterpret_cast<uintptr_t>(device_.metal_queue())));
   }
   if (dispatch.kind == DispatchKind::kThreads) {
     pass->dispatchThreads(dispatch.grid, dispatch.threadgroup);
   } else {
     pass->dispatchThreadgroups(dispatch.grid, dispatch.threadgroup);
   }
-  if (sampler) sampler->after(pass);
+  if (timer) timer->after(pass);
   barrier_reason_ = "";
   ++submission_->dispatches;
   unordered_ = true;
@@ -269,7 +265,7 @@ Status ComputeEncoder::add_to_tracker(Buffers reads, Buffers writes) {
 }
 
 void ComputeEncoder::set_pending_buffer_ranges(std::vector<BufferRange> reads,
-                                               std::vector<BufferRange> writes) {
+                                               const std::vector<BufferRange>& writes) {
   announced_.accesses = with_roles(std::move(reads), writes);
   announced_.declared = true;
 }
@@ -313,7 +309,7 @@ void ComputeEncoder::capture(const Dispatch& dispatch) {
 }
 
 void ComputeEncoder::annotate_last_dispatch_if_missing(std::vector<BufferRange> reads,
-                                                       std::vector<BufferRange> writes) {
+                                                       const std::vector<BufferRange>& writes) {
   if (!capture_ || capture_->nodes.empty() || capture_->nodes.back().is_barrier) return;
   CapturedNode& node = capture_->nodes.back();
   if (node.annotated || (reads.empty() && writes.empty())) return;

@@ -67,7 +67,8 @@ class ComputeEncoder : public EncodeForms {
   // For the next dispatch or replay only, also when that one fails. What the dispatch says itself
   // comes first; a replay has its own ops and accesses, and drops them.
   void set_op_kind(const OpTag& op) { announced_.op = op; }
-  void set_pending_buffer_ranges(std::vector<BufferRange> reads, std::vector<BufferRange> writes);
+  void set_pending_buffer_ranges(std::vector<BufferRange> reads,
+                                 const std::vector<BufferRange>& writes);
 
   // Orders everything before it against everything after it in this pass, and starts a new group
   // for the tracker. Without an open pass there is nothing to order, and nothing happens.
@@ -89,7 +90,7 @@ class ComputeEncoder : public EncodeForms {
   // Fills in the accesses of the last captured dispatch where they are not known. Without reads and
   // writes they stay unknown.
   void annotate_last_dispatch_if_missing(std::vector<BufferRange> reads,
-                                         std::vector<BufferRange> writes);
+                                         const std::vector<BufferRange>& writes);
 
   // Encodes a recorded dispatch again; it does not count as a new one.
   Status replay_dispatch(const CapturedNode& node);
@@ -104,7 +105,7 @@ class ComputeEncoder : public EncodeForms {
 
  protected:
   enum class Counting { kOn, kOff };  // in Counters
-  explicit ComputeEncoder(Device device, Counting counting = Counting::kOn);
+  explicit ComputeEncoder(const Device& device, Counting counting = Counting::kOn);
 
   // Next command buffer on the same queue; the pass must be ended.
   void rotate();
@@ -168,7 +169,7 @@ class ComputeEncoder : public EncodeForms {
 // order fail with kInvalidState.
 class CommandEncoder : public ComputeEncoder {
  public:
-  explicit CommandEncoder(Device device);
+  explicit CommandEncoder(const Device& device);
 
   // Submits without waiting. What fails on the GPU comes out at wait_until_completed, or at
   // Device::synchronize.

@@ -13,7 +13,7 @@ Result<EncoderSession> Device::encoder_session() const {
   return EncoderSession(*this);
 }
 
-EncoderSession::EncoderSession(Device device) : encoder_(std::move(device)) {}
+EncoderSession::EncoderSession(const Device& device) : encoder_(device) {}
 EncoderSession::EncoderSession(EncoderSession&&) noexcept = default;
 EncoderSession::~EncoderSession() = default;
 

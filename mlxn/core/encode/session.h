@@ -29,7 +29,7 @@ struct StageFence {
 // moved from fails with kInvalidState. One user at a time; may move between threads.
 class EncoderSession {
  public:
-  explicit EncoderSession(Device device);
+  explicit EncoderSession(const Device& device);
   EncoderSession(EncoderSession&&) noexcept;
   EncoderSession& operator=(EncoderSession&&) = delete;
   ~EncoderSession();  // drops an open stage; what was committed runs on

@@ -49,12 +49,12 @@ Result<MTL::CommandBuffer*> Submission::command_buffer() {
   return commands_.get();
 }
 
-DispatchSampler* Submission::sampler() {
-  if (!sampler_asked_) {
-    sampler_asked_ = true;
-    sampler_ = DispatchSampler::create(*context_);
+DispatchTimer* Submission::timer() {
+  if (!timer_asked_) {
+    timer_asked_ = true;
+    timer_ = DispatchTimer::create(*context_);
   }
-  return sampler_.get();
+  return timer_.get();
 }
 
 void Submission::set_label(const std::string& label) {
@@ -146,7 +146,7 @@ void Submission::record(const std::optional<Error>& error) {
   if (options.profile_command_buffers && !label_.empty()) {
     context_->profile.record(label_, nanoseconds(gpu_end_ - gpu_start_));
   }
-  if (sampler_) sampler_->resolve(label_);
+  if (timer_) timer_->resolve(label_);
 }
 
 }  // namespace mlxn

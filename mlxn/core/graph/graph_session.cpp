@@ -16,7 +16,7 @@ Result<GraphSession> Device::graph_session(const GraphSessionOptions& options) c
   return GraphSession(*this, options);
 }
 
-GraphSession::GraphSession(Device device, GraphSessionOptions options)
+GraphSession::GraphSession(const Device& device, GraphSessionOptions options)
     : encoder_(device), gpu_trace_(GpuTrace::from_options(device)), begin_ns_(now_ns()) {
   if (options.record) encoder_.start_capture();
 }

@@ -44,7 +44,7 @@ struct GroupStats {
 // graph. Dropping it without `finish` drops its work. One user at a time.
 class GraphSession {
  public:
-  GraphSession(Device device, GraphSessionOptions options);
+  GraphSession(const Device& device, GraphSessionOptions options);
   GraphSession(GraphSession&&) noexcept;
   GraphSession& operator=(GraphSession&&) = delete;
   ~GraphSession();

@@ -174,7 +174,7 @@ Status ComputeEncoder::replay(const std::shared_ptr<const ReplayPlan>& plan) {
   const RuntimeOptions& options = context_->options;
   // What the plan relies on inside a group says nothing about what is in the pass already.
   if (!capture_ && unordered_) emit_barrier("replay");
-  if (capture_ || (options.profile_dispatches && submission_->sampler())) {
+  if (capture_ || (options.profile_dispatches && submission_->timer())) {
     for (const ReplayPlan::Step& step : plan->steps_) {
       if (step.barrier && !capture_) emit_barrier(step.barrier);
       // Derived ones follow from the accesses again; what the caller asked for is taken down.

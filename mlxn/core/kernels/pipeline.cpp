@@ -35,6 +35,8 @@ void read_reflection(const MTL::ComputePipelineReflection* reflection, Pipeline:
 
 }  // namespace
 
+const Pipeline::State Pipeline::kNothing;
+
 Pipeline Pipeline::make(NS::SharedPtr<MTL::ComputePipelineState> metal, KernelIdentity identity,
                         std::string key, const MTL::ComputePipelineReflection* reflection) {
   AutoreleaseScope scope;
@@ -60,7 +62,7 @@ Result<Pipeline> Pipeline::wrap(MTL::ComputePipelineState* state, std::string na
 }
 
 std::string Pipeline::argument_name(uint32_t slot) const {
-  const std::string& name = slot < kMaxBufferSlots ? state_->argument_names[slot] : std::string();
+  const std::string& name = slot < kMaxBufferSlots ? known().argument_names[slot] : std::string();
   return name.empty() ? str("argument ", slot) : str("argument '", name, "'");
 }
 

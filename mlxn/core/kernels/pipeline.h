@@ -38,19 +38,20 @@ class Pipeline {
   static Pipeline make(NS::SharedPtr<MTL::ComputePipelineState> state, KernelIdentity identity,
                        std::string key, const MTL::ComputePipelineReflection* reflection);
 
+  // An empty one, default-made or moved from, has no name, no accesses and no threads.
   explicit operator bool() const { return state_ != nullptr; }
-  const KernelIdentity& identity() const { return state_->identity; }
-  const std::string& name() const { return state_->identity.name; }
-  const std::string& key() const { return state_->key; }
-  const KernelAccess& access() const { return state_->access; }
-  uint32_t max_threads() const { return state_->max_threads; }
-  uint64_t static_threadgroup_bytes() const { return state_->static_threadgroup_bytes; }
+  const KernelIdentity& identity() const { return known().identity; }
+  const std::string& name() const { return known().identity.name; }
+  const std::string& key() const { return known().key; }
+  const KernelAccess& access() const { return known().access; }
+  uint32_t max_threads() const { return known().max_threads; }
+  uint64_t static_threadgroup_bytes() const { return known().static_threadgroup_bytes; }
   // Bits of the threadgroup-memory indices the kernel needs.
-  uint32_t threadgroup_slots() const { return state_->threadgroup_slots; }
-  MTL::ComputePipelineState* metal() const { return state_->metal.get(); }
+  uint32_t threadgroup_slots() const { return known().threadgroup_slots; }
+  MTL::ComputePipelineState* metal() const { return known().metal.get(); }
   std::string argument_name(uint32_t slot) const;  // for messages
   // The least that must be bound at a slot below kMaxBufferSlots; 0: not known.
-  uint64_t argument_bytes(uint32_t slot) const { return state_->argument_bytes[slot]; }
+  uint64_t argument_bytes(uint32_t slot) const { return known().argument_bytes[slot]; }
 
   // What submissions hold and mark.
   struct State {
@@ -69,6 +70,9 @@ class Pipeline {
   friend bool operator==(const Pipeline& a, const Pipeline& b) { return a.state_ == b.state_; }
 
  private:
+  static const State kNothing;
+  const State& known() const { return state_ ? *state_ : kNothing; }
+
   std::shared_ptr<const State> state_;
 };
 

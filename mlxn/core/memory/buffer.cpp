@@ -53,6 +53,7 @@ Result<Buffer> Buffer::slice_view(uint64_t byte_offset, uint64_t elements) const
 }
 
 Result<Buffer> Buffer::reshape(Shape shape) const {
+  if (!storage_) return Error(ErrorCode::kInvalidArgument, "reshape of an empty buffer");
   MLXN_ASSIGN(const uint64_t count, shape.element_count());
   if (count != element_count()) {
     return Error(ErrorCode::kShapeMismatch,

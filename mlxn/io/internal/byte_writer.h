@@ -1,38 +1,33 @@
 // Numbers and texts into bytes: the other side of ByteReader.
 #pragma once
 
-#include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "mlxn/base/byte_codec.h"
 
 namespace mlxn::io {
 
 class ByteWriter {
  public:
-  // A little-endian number.
+  // A little-endian number of the value's own type.
   template <class T>
   void number(T value) {
-    static_assert(std::endian::native == std::endian::little);
-    append(std::as_bytes(std::span(&value, 1)));
+    writer_.number<T>(value);
   }
   // A 64-bit length and the text.
-  void counted_text(std::string_view text) {
-    number<uint64_t>(text.size());
-    append(std::as_bytes(std::span(text)));
-  }
-  void append(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  }
-  void zeros(uint64_t count) { bytes_.resize(bytes_.size() + count); }
+  void counted_text(std::string_view text) { writer_.text(text); }
+  void append(std::span<const std::byte> bytes) { writer_.raw(bytes.data(), bytes.size()); }
+  void zeros(uint64_t count) { writer_.zeros(count); }
 
-  uint64_t size() const { return bytes_.size(); }
-  std::vector<std::byte> take() { return std::move(bytes_); }
+  uint64_t size() const { return writer_.out.size(); }
+  std::vector<std::byte> take() { return std::move(writer_.out); }
 
  private:
-  std::vector<std::byte> bytes_;
+  BasicByteWriter<std::byte> writer_;
 };
 
 }  // namespace mlxn::io

@@ -293,6 +293,7 @@ TEST_F(CaptureTest, OtherDevicesGiveTheSameBytes) {
     options.schedule_seed = workers;
     NS::Error* error = nullptr;
     auto other = TransferPtr(mlxn::metal::create_device(options, &error));
+    ASSERT_EQ(mlxn::metal::describe_device(other.get()).worker_count, workers);
     EXPECT_EQ(replayed(path(), other.get()).mismatching_memories, 0u) << workers;
   }
   // The null device runs no kernel, so the comparison must see it.

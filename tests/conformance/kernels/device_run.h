@@ -49,6 +49,7 @@ inline void execute(const Machine& machine, Program& run) {
   options.reverse_threads = machine.reverse_threads;
   auto device = NS::TransferPtr(mlxn::metal::create_device(options, &error));
   ASSERT_TRUE(device) << (error ? error->localizedDescription()->utf8String() : "");
+  ASSERT_EQ(mlxn::metal::describe_device(device.get()).worker_count, machine.workers);
   auto text = [](const std::string& s) {
     return NS::String::string(s.c_str(), NS::UTF8StringEncoding);
   };

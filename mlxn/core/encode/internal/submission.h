@@ -12,7 +12,7 @@
 #include "mlxn/core/device/internal/context.h"
 #include "mlxn/core/kernels/pipeline.h"
 #include "mlxn/core/memory/internal/storage.h"
-#include "mlxn/core/profile/internal/dispatch_sampler.h"
+#include "mlxn/core/profile/internal/dispatch_timer.h"
 
 namespace mlxn {
 
@@ -45,7 +45,7 @@ class Submission : public std::enable_shared_from_this<Submission> {
   void use(std::shared_ptr<const void> object) { objects_.push_back(std::move(object)); }
 
   // Created at the first call, when dispatches are profiled and the device can.
-  DispatchSampler* sampler();
+  DispatchTimer* timer();
 
   void set_label(const std::string& label);
   const std::string& label() const { return label_; }
@@ -79,8 +79,8 @@ class Submission : public std::enable_shared_from_this<Submission> {
   std::vector<std::shared_ptr<Storage>> storages_;
   std::vector<std::shared_ptr<const Pipeline::State>> pipelines_;
   std::vector<std::shared_ptr<const void>> objects_;
-  std::unique_ptr<DispatchSampler> sampler_;
-  bool sampler_asked_ = false;
+  std::unique_ptr<DispatchTimer> timer_;
+  bool timer_asked_ = false;
   std::function<void(const Error&)> on_failure_;
   std::atomic<bool> committed_{false}, done_{false};
   std::once_flag completed_;

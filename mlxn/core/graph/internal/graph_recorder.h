@@ -8,7 +8,7 @@ namespace mlxn {
 // Captures from the start, and counts nothing: what it takes down was counted before.
 class GraphRecorder : public ComputeEncoder {
  public:
-  explicit GraphRecorder(Device device) : ComputeEncoder(std::move(device), Counting::kOff) {
+  explicit GraphRecorder(const Device& device) : ComputeEncoder(device, Counting::kOff) {
     start_capture();
   }
 };

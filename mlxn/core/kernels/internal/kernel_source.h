@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "mlxn/core/kernels/internal/once_table.h"
+#include "mlxn/base/once_table.h"
 #include "mlxn/core/kernels/kernel_registry.h"
 
 namespace mlxn {

@@ -43,6 +43,15 @@ class OnceTable {
     return value;
   }
 
+  // Gives up a value that has been made; the next one who asks makes it again.
+  void forget(const Key& key) {
+    std::lock_guard lock(mutex_);
+    auto found = entries_.find(key);
+    if (found == entries_.end() || !found->second->value) return;
+    entries_.erase(found);
+    --ready_;
+  }
+
   // The value, if it has been made.
   std::optional<T> find(const Key& key) const {
     std::lock_guard lock(mutex_);

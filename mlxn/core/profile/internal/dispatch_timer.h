@@ -11,11 +11,11 @@
 
 namespace mlxn {
 
-class DispatchSampler {
+class DispatchTimer {
  public:
   // Null when the option is off, or when the device cannot: then one warning for each reason and
   // context.
-  static std::unique_ptr<DispatchSampler> create(Context& context);
+  static std::unique_ptr<DispatchTimer> create(Context& context);
 
   // Sample before and after a dispatch, each with a barrier, so the pass runs serially. `entry`
   // holds what is known at encoding; its index is set here. Dispatches that find no sample buffer
@@ -29,7 +29,7 @@ class DispatchSampler {
  private:
   static constexpr uint64_t kDispatchesPerBuffer =
       2048;  // two samples each: 32 KiB, drivers' limit
-  explicit DispatchSampler(Context& context, NS::SharedPtr<MTL::CounterSet> timestamps);
+  explicit DispatchTimer(Context& context, NS::SharedPtr<MTL::CounterSet> timestamps);
   bool add_buffer(std::string& reason);
 
   Context& context_;  // the submission keeps it

@@ -1,4 +1,4 @@
-#include "mlxn/core/profile/internal/dispatch_sampler.h"
+#include "mlxn/core/profile/internal/dispatch_timer.h"
 
 #include <algorithm>
 #include <cstring>
@@ -38,10 +38,10 @@ uint64_t sample_at(const NS::Data* data, uint64_t index) {
 
 }  // namespace
 
-DispatchSampler::DispatchSampler(Context& context, NS::SharedPtr<MTL::CounterSet> timestamps)
+DispatchTimer::DispatchTimer(Context& context, NS::SharedPtr<MTL::CounterSet> timestamps)
     : context_(context), timestamps_(std::move(timestamps)) {}
 
-std::unique_ptr<DispatchSampler> DispatchSampler::create(Context& context) {
+std::unique_ptr<DispatchTimer> DispatchTimer::create(Context& context) {
   if (!context.options.profile_dispatches) return nullptr;
   AutoreleaseScope scope;
   if (!context.limits.dispatch_sampling) {
@@ -56,16 +56,16 @@ std::unique_ptr<DispatchSampler> DispatchSampler::create(Context& context) {
                       str(name_of(context), " has no counter set \"timestamp\"", kWithout));
     return nullptr;
   }
-  std::unique_ptr<DispatchSampler> sampler(new DispatchSampler(context, std::move(timestamps)));
+  std::unique_ptr<DispatchTimer> timer(new DispatchTimer(context, std::move(timestamps)));
   std::string reason;
-  if (!sampler->add_buffer(reason)) {
-    sampler->is_full_ = true;  // every dispatch of this command buffer counts as dropped
+  if (!timer->add_buffer(reason)) {
+    timer->is_full_ = true;  // every dispatch of this command buffer counts as dropped
     context.warn_once(Context::Warning::kSampleBuffer, str("sample buffer: ", reason, kWithout));
   }
-  return sampler;
+  return timer;
 }
 
-bool DispatchSampler::add_buffer(std::string& reason) {
+bool DispatchTimer::add_buffer(std::string& reason) {
   AutoreleaseScope scope;
   auto descriptor = NS::TransferPtr(MTL::CounterSampleBufferDescriptor::alloc()->init());
   descriptor->setCounterSet(timestamps_.get());
@@ -82,7 +82,7 @@ bool DispatchSampler::add_buffer(std::string& reason) {
   return true;
 }
 
-void DispatchSampler::before(MTL::ComputeCommandEncoder* pass, DispatchEntry entry) {
+void DispatchTimer::before(MTL::ComputeCommandEncoder* pass, DispatchEntry entry) {
   entry.dispatch_index = next_index_++;
   const uint64_t sampled = entries_.size();
   if (sampled == buffers_.size() * kDispatchesPerBuffer) {
@@ -103,7 +103,7 @@ void DispatchSampler::before(MTL::ComputeCommandEncoder* pass, DispatchEntry ent
   open_ = true;
 }
 
-void DispatchSampler::after(MTL::ComputeCommandEncoder* pass) {
+void DispatchTimer::after(MTL::ComputeCommandEncoder* pass) {
   if (!open_) return;
   open_ = false;
   const uint64_t sampled = entries_.size() - 1;
@@ -111,7 +111,7 @@ void DispatchSampler::after(MTL::ComputeCommandEncoder* pass) {
                                true);
 }
 
-void DispatchSampler::resolve(const std::string& cb_label) {
+void DispatchTimer::resolve(const std::string& cb_label) {
   AutoreleaseScope scope;
   MTL::Timestamp cpu = 0, gpu = 0;
   context_.device->sampleTimestamps(&cpu, &gpu);
