@@ -108,5 +108,5 @@ typedef void (*MslThreadEntry)(const struct MslDispatch*, struct MslThreadgroup*
 // Static threadgroup variables are shared memory of the module, beside the dynamic block. A
 // simdgroup is a warp, with lanes numbered by the linear index in the block, x fastest; the last
 // one of a block may be partial: lanes that are not there are not active.
-// Ragged grids cannot be launched yet: entry points do not look whether a thread lies in the grid,
-// so threads outside of it would run.
+// Where the grid is ragged, the blocks at its edges are whole: threads outside of the grid end at
+// once, and lanes and indices in the threadgroup are numbered as in a whole one.

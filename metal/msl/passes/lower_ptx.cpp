@@ -39,6 +39,7 @@ class PtxKernel {
         instruction.replaceAllUsesWith(value);
         instruction.eraseFromParent();
       }
+    leave_outside_grid();
     return {};
   }
 
@@ -80,6 +81,22 @@ class PtxKernel {
     entry_.eraseFromParent();
   }
 
+  // Blocks are whole, the grid need not be. Barriers wait for threads that have not ended.
+  void leave_outside_grid() {
+    BasicBlock* body = &kernel_function_->getEntryBlock();
+    BasicBlock* first = BasicBlock::Create(context_, "", kernel_function_, body);
+    // Variables of the thread stay in the first block.
+    for (Instruction& instruction : make_early_inc_range(*body))
+      if (isa<AllocaInst>(instruction)) instruction.moveBefore(*first, first->end());
+    IRBuilder<> builder(first);
+    Value* inside = builder.getTrue();
+    for (unsigned k = 0; k < 3; ++k)
+      inside = builder.CreateAnd(inside, builder.CreateICmpULT(position(builder, k), grid(k)));
+    BasicBlock* outside = BasicBlock::Create(context_, "", kernel_function_);
+    ReturnInst::Create(context_, outside);
+    builder.CreateCondBr(inside, body, outside);
+  }
+
   static unsigned next_number(Module& module) {
     unsigned number = 0;
     while (module.getFunction("k_" + std::to_string(number))) ++number;
@@ -112,6 +129,9 @@ class PtxKernel {
                    {Intrinsic::nvvm_read_ptx_sreg_nctaid_x, Intrinsic::nvvm_read_ptx_sreg_nctaid_y,
                     Intrinsic::nvvm_read_ptx_sreg_nctaid_z},
                    k);
+  }
+  Value* position(IRBuilder<>& b, unsigned k) {
+    return b.CreateNUWAdd(b.CreateNUWMul(ctaid(b, k), ntid(b, k)), tid(b, k));
   }
   Value* grid(unsigned k) { return kernel_function_->getArg(grid_parameter_ + k); }
 
@@ -153,8 +173,7 @@ class PtxKernel {
     if (name == "__msl_dispatch_size") return ntid(b, k);
     if (name == "__msl_grid_size") return grid(k);
     if (name == "__msl_grid_groups") return nctaid(b, k);
-    if (name == "__msl_grid_position")
-      return b.CreateNUWAdd(b.CreateNUWMul(ctaid(b, k), ntid(b, k)), tid(b, k));
+    if (name == "__msl_grid_position") return position(b, k);
     if (name == "__msl_thread_index") return thread_index(b);
     if (name == "__msl_lane_id") return b.CreateAnd(thread_index(b), 31);
     if (name == "__msl_buffer_address" || name == "__msl_constant_address")
