@@ -118,14 +118,14 @@ struct Origin {
 // barrier shows.
 class Batch : public Job {
  public:
-  Batch(WorkerPool& pool, const RunOptions& options)
-      : pool_(pool),
-        workers_(pool.workers()),
-        seed_(options.seed),
-        phase_(options.phase),
-        stop_(options.stop),
-        limit_ms_(options.limit_ms),
-        shares_(workers_ + 1) {}
+  explicit Batch(WorkerPool& pool) : pool_(pool), workers_(pool.workers()), shares_(workers_ + 1) {}
+
+  // For another list; what was left of the one before is forgotten, its room kept.
+  void start(const RunOptions& options) {
+    options_ = options;
+    runs_ = 0;
+    clear();
+  }
 
   Status add(const Origin& origin, const rt::Dispatch& dispatch, const rt::CommandList& list) {
     PreparedDispatch prepared;
@@ -170,7 +170,7 @@ class Batch : public Job {
   // Beyond it, running what is there is better than collecting more: what was prepared stays in
   // cache, and workers wait meanwhile. With a seed, what may run together is kept together.
   bool full() const {
-    if (seed_ != 0 && units_ != 0) return false;
+    if (options_.seed != 0 && units_ != 0) return false;
     return prepared_.size() >= kMaxPrepared || entries_.size() >= kMaxEntries;
   }
 
@@ -197,15 +197,7 @@ class Batch : public Job {
       failed = origins_[index];
       out = std::move(*error_);
     }
-    entries_.clear();
-    origins_.clear();
-    prepared_.clear();
-    transfers_.clear();
-    phases_.clear();
-    orders_.clear();
-    error_.reset();
-    first_ = 0;
-    shared_ns_ = 0;
+    clear();
     return out;
   }
 
@@ -230,6 +222,18 @@ class Batch : public Job {
   }
 
  private:
+  void clear() {
+    entries_.clear();
+    origins_.clear();
+    prepared_.clear();
+    transfers_.clear();
+    phases_.clear();
+    orders_.clear();
+    error_.reset();
+    first_ = 0;
+    units_ = shared_ns_ = 0;
+  }
+
   static constexpr size_t kNone = ~size_t{0};
   static constexpr uint32_t kNoShare = ~uint32_t{0};
   // One of `dispatch` and `transfer`; their places if the batch has them.
@@ -274,8 +278,8 @@ class Batch : public Job {
   // time is known are timed now and then.
   uint64_t choose_sample(const Entry& entry, const Origin& origin) const {
     const uint64_t number = origin.command + origin.place.value_or(0);
-    if (entry.ns_each != 0 && (number + phase_) % kMeasureEach != 0) return entry.end;
-    return entry.begin + mix(phase_, number) % (entry.end - entry.begin);
+    if (entry.ns_each != 0 && (number + options_.phase) % kMeasureEach != 0) return entry.end;
+    return entry.begin + mix(options_.phase, number) % (entry.end - entry.begin);
   }
 
   static void note_time(const CpuCode& code, uint64_t each) {
@@ -286,11 +290,12 @@ class Batch : public Job {
 
   // Cuts a phase into pieces. What takes a moment is one piece.
   void lay_out(Phase& phase) {
-    if (seed_ != 0) orders_.emplace_back(phase.units, mix(seed_, runs_++));
+    if (options_.seed != 0) orders_.emplace_back(phase.units, mix(options_.seed, runs_++));
     phase.cost_ns = estimated_ns(phase);
     phase.chunk = phase.units;
     if (workers_ == 1 || phase.units == 1 || phase.cost_ns < kShareWorthNs) return;
-    phase.chunk = seed_ != 0 ? std::max<uint64_t>(1, phase.units / kMaxPieces) : chunk_for(phase);
+    phase.chunk =
+        options_.seed != 0 ? std::max<uint64_t>(1, phase.units / kMaxPieces) : chunk_for(phase);
     phase.pieces = static_cast<uint32_t>((phase.units + phase.chunk - 1) / phase.chunk);
     phase.shares = std::min(workers_, phase.pieces);
     if (phase.pieces > 1) shared_ns_ += std::min(phase.cost_ns, kLongNs - shared_ns_);
@@ -344,7 +349,7 @@ class Batch : public Job {
     const Phase& phase = phases_[i];
     const uint64_t begin = first * phase.chunk;
     const uint64_t end = std::min(last * phase.chunk, phase.units);
-    if (seed_ != 0) {
+    if (options_.seed != 0) {
       for (uint64_t place = begin; place < end; ++place) {
         const uint64_t unit = orders_[i](place);
         run_entry(entry_with(phase, unit), unit, unit + 1, scratch);
@@ -369,7 +374,8 @@ class Batch : public Job {
 
   void run_entry(size_t index, uint64_t begin, uint64_t end, Scratch& scratch) {
     if (index >= first_failed_.load(std::memory_order_relaxed)) return;
-    if (stop_ && *stop_) return fail(index, Error(ErrorCode::kTimeout, "it was stopped"));
+    if (options_.stop && *options_.stop)
+      return fail(index, Error(ErrorCode::kTimeout, "it was stopped"));
     const Entry& entry = entries_[index];
     if (entry.transfer) {
       KernelFault fault;
@@ -380,7 +386,7 @@ class Batch : public Job {
     const PreparedDispatch& dispatch = *entry.dispatch;
     const bool measure = begin <= entry.sample && entry.sample < end;
     const uint64_t start = measure ? now_ns() : 0;
-    Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch, stop_);
+    Status status = dispatch.run(begin - entry.begin, end - entry.begin, scratch, options_.stop);
     if (measure) note_time(dispatch.code(), (now_ns() - start) / (end - begin));
     if (!status) fail(index, std::move(status).error());
   }
@@ -443,7 +449,7 @@ class Batch : public Job {
     std::lock_guard lock(error_mutex_);
     if (index >= first_failed_.load(std::memory_order_relaxed)) return;
     if (error.code() == ErrorCode::kTimeout) {
-      error.add_context(str("the list ran longer than the watchdog's ", limit_ms_, " ms"));
+      error.add_context(str("the list ran longer than the watchdog's ", options_.limit_ms, " ms"));
     }
     first_failed_.store(index, std::memory_order_relaxed);
     error_ = std::move(error);
@@ -451,10 +457,7 @@ class Batch : public Job {
 
   WorkerPool& pool_;
   const unsigned workers_;
-  const uint64_t seed_;  // 0: units run in order
-  const uint64_t phase_;
-  const StopFlag* const stop_;
-  const uint32_t limit_ms_;
+  RunOptions options_;
   uint64_t runs_ = 0;
   std::vector<Entry> entries_;
   std::vector<Origin> origins_;  // of the entries
@@ -479,7 +482,9 @@ class Batch : public Job {
 class ListRunner {
  public:
   ListRunner(const rt::CommandList& list, WorkerPool& pool, const RunOptions& options)
-      : list_(list), lease_(pool), batch_(pool, options) {}
+      : list_(list), lease_(pool), batch_(lease_.kept<Batch>(pool)) {
+    batch_.start(options);
+  }
 
   Status run() {
     for (size_t i = 0; i < list_.commands.size(); ++i) {
@@ -564,7 +569,7 @@ class ListRunner {
   const rt::CommandList& list_;
   std::vector<std::shared_ptr<const rt::PreparedList>> kept_;  // until their commands have run
   WorkerPool::Lease lease_;
-  Batch batch_;
+  Batch& batch_;
 };
 
 }  // namespace

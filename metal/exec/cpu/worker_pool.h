@@ -54,6 +54,7 @@ class WorkerPool {
     std::atomic<uint32_t> users{0};
     std::atomic<uint32_t> caller_sleeps{0};
     std::unique_ptr<Scratch> scratch;  // the caller's; made when it takes the place
+    std::unique_ptr<Job> kept;         // Lease::kept
     bool leased = false;               // guarded by mutex_
   };
 
@@ -72,6 +73,13 @@ class WorkerPool {
     void run(Job& job, unsigned helpers, uint64_t cost_ns);
     // Runs the job on the calling thread alone.
     void run_alone(Job& job) { job.work(kCaller, *slot_->scratch); }
+
+    // A job that stays with the place, for the next caller; all callers have the same kind.
+    template <class Kind>
+    Kind& kept(WorkerPool& pool) {
+      if (!slot_->kept) slot_->kept = std::make_unique<Kind>(pool);
+      return static_cast<Kind&>(*slot_->kept);
+    }
 
    private:
     WorkerPool& pool_;
