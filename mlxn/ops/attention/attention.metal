@@ -30,6 +30,14 @@ inline void add_products(thread float (&scores)[M], threadgroup const float* que
   }
 }
 
+// The largest number of all lanes. As whole numbers of this kind, numbers keep their order; a NaN
+// counts as the largest or the least.
+inline float largest_of_simdgroup(float value) {
+  const int bits = as_type<int>(value);
+  const int most = simd_max(bits ^ (bits >> 31 & 0x7fffffff));
+  return as_type<float>(most ^ (most >> 31 & 0x7fffffff));
+}
+
 // Positions of a tile: from `first` on, up to `end`.
 struct Span {
   uint first, end;
@@ -132,6 +140,7 @@ template <typename T, uint D, uint M>
         add_products<8, M, D>(scores, query + d, key_cache + from + lane + d * kKvTile);
       }
       if (args.soft_cap > 0) {
+        simdgroup_barrier(mem_flags::mem_none);  // caps that nobody asked for are not computed
 #pragma unroll
         for (uint m = 0; m < M; ++m) {
           scores[m] = args.soft_cap * precise::tanh(scores[m] / args.soft_cap);
@@ -143,7 +152,7 @@ template <typename T, uint D, uint M>
       for (uint m = 0; m < M; ++m) {
         const bool visible = rows[m].has(lane);
         const float score = visible ? scores[m] : -INFINITY;
-        const float now = max(most[m], simd_max(score));
+        const float now = max(most[m], largest_of_simdgroup(score));
         const float weight = visible ? exp(score - now) : 0.0f;
         rescale[m] = rows[m].any() ? exp(most[m] - now) : 1.0f;
         most[m] = now;
