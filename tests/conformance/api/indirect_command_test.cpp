@@ -331,13 +331,14 @@ TEST_F(IndirectTest, ReleasedObjectsAreNotMissedByWork) {
 
 TEST_F(IndirectTest, AFaultNamesTheCommand) {
   use_device({.worker_count = 2, .guard_memory = 2});
-  auto out = ints(std::vector<int>(4));
+  auto out = ints(std::vector<int>(4)), count = ints({4});  // the guard begins behind the fourth
   auto commands = make(2);
   auto* command = commands->indirectComputeCommand(1);
-  command->setComputePipelineState(state("far").get());
+  command->setComputePipelineState(state("past").get());
   command->setKernelBuffer(out.get(), 0, 0);
+  command->setKernelBuffer(count.get(), 0, 1);
   command->concurrentDispatchThreads(kOne, kOne);
-  EXPECT_THAT(execute(commands), testing::AllOf(HasSubstr("place 1"), HasSubstr("\"far\"")));
+  EXPECT_THAT(execute(commands), testing::AllOf(HasSubstr("place 1"), HasSubstr("\"past\"")));
 }
 
 TEST_F(IndirectTest, TimestampsStandAroundIt) {

@@ -27,8 +27,8 @@ kernel void turn(device const int* in [[buffer(0)]], device int* out [[buffer(1)
   out[i] = tile[n - 1 - t];
 }
 kernel void choose(device uint* range [[buffer(0)]]) { range[0] = 1; range[1] = 2; }
-kernel void far(device int* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
-  out[(ulong)(i + 1) << 24] = 1;
+kernel void past(device int* out [[buffer(0)]], constant uint& count [[buffer(1)]]) {
+  out[count] = 1;
 }
 )";
 
