@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Compiles the sources of libraries and programs with GCC, without making code: what only Clang accepts does not get
-in. Headers that no source file of the same name includes first are compiled by themselves."""
+in. Headers that no source file of the same name includes first are compiled by themselves. Files that passed are recorded
+in tools/gcc_clean.txt and looked at again when they change, all of them with --full."""
 
 import argparse
 import json
@@ -60,7 +61,7 @@ def main():
         return [GCC, *FLAGS, *defined.get(name, []), *what]
 
     failed = check("gcc", sources + sorted(alone), command,
-                   " ".join(FLAGS) + version, ROOT / "build/gcc_clean.txt", options.j, options.full)
+                   " ".join(FLAGS) + version, ROOT / "tools/gcc_clean.txt", options.j, options.full)
     return 1 if failed else 0
 
 
