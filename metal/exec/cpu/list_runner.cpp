@@ -132,6 +132,7 @@ class Batch : public Job {
     MLXN_TRY(prepared.prepare(dispatch, list));
     if (prepared.threadgroups() == 0) return {};
     MLXN_TRY(add(origin, prepared));
+    entries_.back().dispatch = nullptr;  // until it is known where it stays
     entries_.back().own_dispatch = prepared_.size();
     prepared_.push_back(prepared);
     return {};
@@ -413,11 +414,7 @@ class Batch : public Job {
 
   // Whether others are about as fast.
   bool done_soon(uint32_t end) const {
-    for (int i = 0; i < kPollsBeforeHelp; ++i) {
-      if (done_ >= end) return true;
-      pause();
-    }
-    return false;
+    return done_ >= end || poll(kPollsBeforeHelp, [&] { return done_ >= end; });
   }
 
   // What the caller wrote lies in another core's cache.

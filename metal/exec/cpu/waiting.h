@@ -29,23 +29,26 @@ inline void pause() {
 #endif
 }
 
+// Polls `done` so many times, with a pause before each. False when it did not come true.
+template <class Condition>
+bool poll(int times, Condition done) {
+  for (int i = 0; i < times; ++i) {
+    pause();
+    if (done()) return true;
+  }
+  return false;
+}
+
 // Polls `done` for about `spin_us` microseconds. False when it did not come true.
 template <class Condition>
 bool spin_for(unsigned spin_us, Condition done) {
   constexpr int kPolls = 32;  // between looks at the clock, which take as long as some
   if (done()) return true;
-  const auto poll = [&] {
-    for (int i = 0; i < kPolls; ++i) {
-      pause();
-      if (done()) return true;
-    }
-    return false;
-  };
   if (spin_us == 0) return false;
-  if (poll()) return true;
+  if (poll(kPolls, done)) return true;
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(spin_us);
   do {
-    if (poll()) return true;
+    if (poll(kPolls, done)) return true;
   } while (std::chrono::steady_clock::now() < end);
   return false;
 }
