@@ -1,5 +1,7 @@
 // Compiles the built-in kernels for one level of machines and writes them as an archive to embed.
-//   precompile LEVEL OUTPUT      for example: precompile x86-64-v3 builtin-v3.bin
+//   precompile LEVEL OUTPUT CACHE      for example: precompile x86-64-v3 builtin-v3.bin
+//   build/kernels
+// CACHE is a folder that keeps compiled kernels, so that only those that changed are compiled anew.
 #define NS_PRIVATE_IMPLEMENTATION
 #define CA_PRIVATE_IMPLEMENTATION
 #define MTL_PRIVATE_IMPLEMENTATION
@@ -15,12 +17,13 @@
 namespace mlxn {
 namespace {
 
-Result<NS::SharedPtr<MTL::Device>> open_device(const std::string& level) {
+Result<NS::SharedPtr<MTL::Device>> open_device(const std::string& level,
+                                               const std::string& cache_folder) {
   NS::Error* error = nullptr;
   metal::DeviceOptions options;
   options.executor = "cpu";
   options.cpu_target = level;
-  options.cache = false;
+  options.cache_folder = cache_folder;
   options.foreign_target = true;
   auto device = NS::TransferPtr(metal::create_device(options, &error));
   if (device) return device;
@@ -37,8 +40,9 @@ Status compile_all(MTL::Device* metal_device) {
   return registry.prewarm(device, requests, 1);
 }
 
-Status precompile(const std::string& level, const std::string& path) {
-  MLXN_ASSIGN(const NS::SharedPtr<MTL::Device> device, open_device(level));
+Status precompile(const std::string& level, const std::string& path,
+                  const std::string& cache_folder) {
+  MLXN_ASSIGN(const NS::SharedPtr<MTL::Device> device, open_device(level, cache_folder));
   MLXN_TRY(compile_all(device.get()));
   const NS::Data* archive = metal::serialize_kernels(device.get());
   std::ofstream out(path, std::ios::binary);
@@ -52,12 +56,12 @@ Status precompile(const std::string& level, const std::string& path) {
 }  // namespace mlxn
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "Usage: precompile LEVEL OUTPUT\n");
+  if (argc != 4) {
+    std::fprintf(stderr, "Usage: precompile LEVEL OUTPUT CACHE\n");
     return 2;
   }
   auto pool = NS::TransferPtr(NS::AutoreleasePool::alloc()->init());
-  const mlxn::Status status = mlxn::precompile(argv[1], argv[2]);
+  const mlxn::Status status = mlxn::precompile(argv[1], argv[2], argv[3]);
   if (!status) std::fprintf(stderr, "precompile: %s\n", status.error().to_string().c_str());
   return status ? 0 : 1;
 }

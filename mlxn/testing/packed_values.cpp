@@ -35,27 +35,22 @@ int32_t bits_of(float value) {
 // One block of a row: its kRoundedWords words. Each step is rounded to float once, as in the
 // kernel.
 std::vector<int32_t> round_block(std::span<const double> values) {
-  constexpr size_t kHalf = kRoundedBlock / 2;
   std::vector<int32_t> words(kRoundedWords);
-  float total = 0;
-  for (size_t h = 0; h < 2; ++h) {
-    double largest = 0;
-    for (double value : values.subspan(kHalf * h, kHalf))
-      largest = std::max(largest, std::abs(value));
-    const auto scale = static_cast<float>(largest / 127);
-    const auto inverse = largest < 0x1p-120 ? 0.0f : static_cast<float>(127 / largest);
-    int32_t sum = 0;
-    for (size_t i = kHalf * h; i < kHalf * (h + 1); ++i) {
-      const auto scaled = static_cast<float>(values[i] * static_cast<double>(inverse));
-      const auto code = static_cast<int32_t>(std::nearbyint(scaled));
-      sum += code;
-      words[i / 4] |= static_cast<int32_t>((static_cast<uint32_t>(code) & 0xff) << (8 * (i % 4)));
-    }
-    total = std::fma(scale, static_cast<float>(sum), total);
-    words[kScaleWord + h] = bits_of(scale);
-    words[kStartWord + h] = -128 * sum;
+  double largest = 0;
+  for (double value : values) largest = std::max(largest, std::abs(value));
+  const auto scale = static_cast<float>(largest / 127);
+  const auto inverse = largest < 0x1p-120 ? 0.0f : static_cast<float>(127 / largest);
+  int32_t sum = 0;
+  for (size_t i = 0; i < kRoundedBlock; ++i) {
+    const auto scaled = static_cast<float>(values[i] * static_cast<double>(inverse));
+    const auto code = static_cast<int32_t>(std::nearbyint(scaled));
+    sum += code;
+    words[i / 4] |= static_cast<int32_t>((static_cast<uint32_t>(code) & 0xff) << (8 * (i % 4)));
+    if (i + 1 == kRoundedBlock / 2) words[kLowerStartWord] = -128 * sum;
   }
-  words[kSumWord] = bits_of(total);
+  words[kScaleWord] = bits_of(scale);
+  words[kSumWord] = bits_of(scale * static_cast<float>(sum));
+  words[kStartWord] = -128 * sum;
   return words;
 }
 
@@ -132,7 +127,7 @@ std::vector<double> rounded_values(std::span<const double> words, uint64_t rows,
       const uint64_t block = k / kRoundedBlock, i = k % kRoundedBlock;
       const auto four = static_cast<int64_t>(words[at.word(row, block, i / 4)]);
       const auto code = static_cast<int8_t>(four >> (8 * (i % 4)) & 0xff);
-      const auto scale = static_cast<int32_t>(words[at.word(row, block, kScaleWord + i / 16)]);
+      const auto scale = static_cast<int32_t>(words[at.word(row, block, kScaleWord)]);
       out[row * depth + k] = double(std::bit_cast<float>(scale)) * code;
     }
   }

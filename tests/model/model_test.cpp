@@ -134,9 +134,9 @@ TEST(ModelReference, LogitsAgreeAtEveryPosition) {
   EXPECT_LE(worst_error(shared_model()), 1e-6);
 }
 
-// Rows rounded to 8 bits have an NMSE of about 3e-5 in each of 211 products.
+// Rows rounded to 8 bits by 32 elements have an NMSE of about 3e-5 in each of 211 products.
 TEST(ModelReference, RoundedLogitsAreNear) {
-  EXPECT_LE(worst_error(shared_model(Products::kRounded)), 5e-2);
+  EXPECT_LE(worst_error(shared_model(Products::kRounded)), 8e-2);
 }
 
 TEST(ModelReference, GreedyAnswersAgreeTokenForToken) {

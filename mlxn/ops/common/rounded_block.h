@@ -18,57 +18,25 @@ struct RoundedRow {
   }
 };
 
-// The largest of 16 lanes, for each of them.
-inline uint max_of_half(uint value) {
-#pragma unroll
-  for (ushort step = 1; step < kRoundedBlock / 2; step *= 2) {
-    value = max(value, simd_shuffle_xor(value, step));
-  }
-  return value;
-}
-
-inline int sum_of_half(int value) {
-#pragma unroll
-  for (ushort step = 1; step < kRoundedBlock / 2; step *= 2) {
-    value += simd_shuffle_xor(value, step);
-  }
-  return value;
-}
-
-// What 16 elements are rounded with.
-struct RoundedScale {
-  float scale, inverse;
-
-  explicit RoundedScale(float largest)
-      : scale(largest / 127.0f), inverse(largest < 0x1p-120f ? 0.0f : 127.0f / largest) {}
-};
-
 // Rounds a block: `value` is the element at this thread's lane. All lanes call.
 inline void store_rounded(float value, RoundedRow row, uint block, uint lane) {
-  constexpr uint kHalf = kRoundedBlock / 2;
   // As whole numbers magnitudes keep their order, with NaN at the top.
-  const uint largest = max_of_half(as_type<uint>(value) & 0x7fffffffu);
-  const RoundedScale lower(as_type<float>(simd_shuffle(largest, 0)));
-  const RoundedScale upper(as_type<float>(simd_shuffle(largest, kHalf)));
-  const int code = static_cast<int>(rint(value * (lane < kHalf ? lower.inverse : upper.inverse)));
-  const int sum = sum_of_half(code);
-  const int lower_sum = simd_shuffle(sum, 0), upper_sum = simd_shuffle(sum, kHalf);
-  const float total = fma(upper.scale, static_cast<float>(upper_sum),
-                          fma(lower.scale, static_cast<float>(lower_sum), 0.0f));
+  const float largest = as_type<float>(simd_max(as_type<uint>(value) & 0x7fffffffu));
+  const float scale = largest / 127.0f;
+  const float inverse = largest < 0x1p-120f ? 0.0f : 127.0f / largest;
+  const int code = static_cast<int>(rint(value * inverse));
+  const int sum = simd_sum(code), lower_sum = simd_sum(lane < kRoundedBlock / 2 ? code : 0);
 
-  // Lane i stores word i.
-  uint codes = static_cast<uint>(code & 0xff) << (8 * (lane % 4));
-  codes |= simd_shuffle_xor(codes, 1);
-  codes |= simd_shuffle_xor(codes, 2);
-  int mine = as_type<int>(simd_shuffle(codes, 4 * lane % kRoundedBlock));
-  mine = lane == kScaleWord ? as_type<int>(lower.scale) : mine;
-  mine = lane == kScaleWord + 1 ? as_type<int>(upper.scale) : mine;
-  mine = lane == kSumWord ? as_type<int>(total) : mine;
-  mine = lane == kStartWord ? -128 * lower_sum : mine;
-  mine = lane == kStartWord + 1 ? -128 * upper_sum : mine;
+  // Of the words behind the codes.
+  int word = as_type<int>(scale);
+  word = lane == kSumWord - kScaleWord ? as_type<int>(scale * static_cast<float>(sum)) : word;
+  word = lane == kStartWord - kScaleWord ? -128 * sum : word;
+  word = lane == kLowerStartWord - kScaleWord ? -128 * lower_sum : word;
   device int* words = row.words + static_cast<ulong>(block) * row.tile * kRoundedWords;
   for (uint i = 0; i < row.copies; ++i) {
     simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side, copy after copy
-    if (lane < kRoundedWords) (words + i * kRoundedWords)[lane] = mine;
+    device int* copy = words + i * kRoundedWords;
+    reinterpret_cast<device char*>(copy)[lane] = static_cast<char>(code);
+    if (lane < kRoundedWords - kScaleWord) (copy + kScaleWord)[lane] = word;
   }
 }

@@ -20,7 +20,7 @@ struct PackedMatmulParams {
   const Buffer& output;          // f32 [..., n], m rows
 };
 
-// output[m][n] = sum over k of input[m][k] * weights[n][k]: exact within 16 elements, float beyond.
+// output[m][n] = sum over k of input[m][k] * weights[n][k]: exact within 32 elements, float beyond.
 // A row has the same bits alone and among others. kUnsupported, kDtypeMismatch, kShapeMismatch,
 // kOutOfRange and kInvalidArgument for wrong arguments.
 Status packed_matmul(ComputeEncoder& encoder, const PackedMatmulParams& params);

@@ -51,7 +51,7 @@ std::vector<WrongCall> wrong_calls() {
     return packed_matmul(c.encoder, {packed_argument(c[0], kQ4_0, 4, 64), c[1], c[2]});
   };
   // 16 rows of 64 elements: 64 bytes of scales and 512 of codes.
-  const std::pair<Dtype, Shape> weights = {kU32, {144}}, input = {kI32, {1, 2, 4, 13}},
+  const std::pair<Dtype, Shape> weights = {kU32, {144}}, input = {kI32, {1, 2, 4, 12}},
                                 output = {kF32, {2, 4}};
   return {
       {"weights of another size",
@@ -67,15 +67,15 @@ std::vector<WrongCall> wrong_calls() {
        kUnsupported,
        "packed_matmul: weights of f16 cannot be packed"},
       {"input of another depth",
-       {weights, {kI32, {1, 3, 4, 13}}, output},
+       {weights, {kI32, {1, 3, 4, 12}}, output},
        call,
        kShapeMismatch,
-       "packed_matmul: input has 156 elements, shape [1, 3, 4, 13], expected 104"},
+       "packed_matmul: input has 144 elements, shape [1, 3, 4, 12], expected 96"},
       {"input of another tile",
-       {weights, {kI32, {4, 2, 1, 13}}, output},
+       {weights, {kI32, {4, 2, 1, 12}}, output},
        call,
        kShapeMismatch,
-       "packed_matmul: input has shape [4, 2, 1, 13], expected [1, 2, 4, 13]"},
+       "packed_matmul: input has shape [4, 2, 1, 12], expected [1, 2, 4, 12]"},
       {"input that is not rounded",
        {weights, {kF32, {2, 64}}, output},
        call,

@@ -71,17 +71,19 @@ inline void add_block(thread float (&sums)[M], thread const UnitReader<Unit>& we
 #pragma unroll
   for (uint m = 0; m < M; ++m) {
     device const int* row = x + m * kRoundedWords;
-    int lower = Unit::kHasOffsets ? 0 : row[kStartWord];
-    int upper = Unit::kHasOffsets ? 0 : row[kStartWord + 1];
+    const float x_scale = as_float(row[kScaleWord]);
+    // Two sums, since one has to wait for itself; they stay apart where they have a scale each.
+    constexpr bool kApart = Unit::kFine == 2;
+    int lower = Unit::kHasOffsets ? 0 : row[kApart ? kLowerStartWord : kStartWord];
+    int upper = kApart ? row[kStartWord] - row[kLowerStartWord] : 0;
 #pragma unroll
     for (uint i = 0; i < 4; ++i) {
       lower = dot4(words[i], row[i], lower);
       upper = dot4(words[i + 4], row[i + 4], upper);
     }
-    const float x_lower = as_float(row[kScaleWord]);
-    const float x_upper = as_float(row[kScaleWord + 1]);
-    sums[m] = fma(lower_scale * x_lower, static_cast<float>(lower), sums[m]);
-    sums[m] = fma(upper_scale * x_upper, static_cast<float>(upper), sums[m]);
+    if (!kApart) lower += upper;
+    sums[m] = fma(lower_scale * x_scale, static_cast<float>(lower), sums[m]);
+    if (kApart) sums[m] = fma(upper_scale * x_scale, static_cast<float>(upper), sums[m]);
     if (Unit::kHasOffsets) sums[m] = fma(offset, as_float(row[kSumWord]), sums[m]);
   }
 }

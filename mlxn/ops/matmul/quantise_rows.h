@@ -17,7 +17,7 @@ struct QuantiseRowsParams {
   const Buffer& output;  // i32 rounded_shape(rows, k)
 };
 
-// output = the input rounded to 8 bits, each 16 elements with a scale of their own: value ~ scale *
+// output = the input rounded to 8 bits, each 32 elements with a scale of their own: value ~ scale *
 // code, |code| <= 127. A row has the same codes alone and among others. kDtypeMismatch,
 // kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
 Status quantise_rows(ComputeEncoder& encoder, const QuantiseRowsParams& params);

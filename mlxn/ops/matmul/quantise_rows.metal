@@ -1,6 +1,6 @@
 // quantise_rows_f32: rows rounded to 8 bits, block by block, in the layout of rounded_rows.h.
 // Buffers: 0 input [rows, blocks * 32], 1 output, 2 QuantiseRowsArgs. Grid: threadgroups of 32
-// threads, (rows, runs of kRoundedRun blocks). The scale of 16 elements is their largest magnitude
+// threads, (rows, runs of kRoundedRun blocks). The scale of a block is their largest magnitude
 // / 127; codes are rounded to nearest, ties to even. Magnitudes below 2^-120 become zeros; a NaN or
 // an infinity makes the scale one.
 #include "mlxn/ops/common/quantise_rows_args.h"

@@ -55,25 +55,25 @@ std::vector<OpCases> quantise_rows_cases() {
   using enum ErrorCode;
   out.wrong_calls = {
       {"rows that split a block",
-       {{kF32, {2, 40}}, {kI32, {1, 1, 4, 13}}},
+       {{kF32, {2, 40}}, {kI32, {1, 1, 4, 12}}},
        call,
        kShapeMismatch,
        "quantise_rows: rows of 40 elements, expected a multiple of 32"},
       {"input of another dtype",
-       {{kF16, {2, 32}}, {kI32, {1, 1, 4, 13}}},
+       {{kF16, {2, 32}}, {kI32, {1, 1, 4, 12}}},
        call,
        kDtypeMismatch,
        "quantise_rows: input is f16, expected f32"},
       {"output in another tile",
-       {{kF32, {2, 32}}, {kI32, {4, 1, 1, 13}}},
+       {{kF32, {2, 32}}, {kI32, {4, 1, 1, 12}}},
        call,
        kShapeMismatch,
-       "quantise_rows: output has shape [4, 1, 1, 13], expected [1, 1, 4, 13]"},
+       "quantise_rows: output has shape [4, 1, 1, 12], expected [1, 1, 4, 12]"},
       {"output too short",
-       {{kF32, {17, 32}}, {kI32, {1, 1, 16, 13}}},
+       {{kF32, {17, 32}}, {kI32, {1, 1, 16, 12}}},
        call,
        kShapeMismatch,
-       "quantise_rows: output has 208 elements, shape [1, 1, 16, 13], expected 416"},
+       "quantise_rows: output has 192 elements, shape [1, 1, 16, 12], expected 384"},
   };
   return {out};
 }
