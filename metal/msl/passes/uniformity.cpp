@@ -72,9 +72,13 @@ Value* choice_of(const Instruction& terminator) {
 }  // namespace
 
 const AllocaInst* private_variable(const Value* pointer, bool& unknown) {
-  const Value* base = getUnderlyingObject(pointer, /*MaxLookup=*/0);
-  unknown = isa<PHINode>(base) || isa<SelectInst>(base) || isa<IntToPtrInst>(base);
-  return dyn_cast<AllocaInst>(base);
+  SmallVector<const Value*, 4> bases;  // more than one where pointers are chosen
+  getUnderlyingObjects(pointer, bases, /*LI=*/nullptr, /*MaxLookup=*/0);
+  unknown = any_of(bases, [&](const Value* base) {
+    return isa<PHINode, SelectInst, IntToPtrInst>(base) ||
+           (isa<AllocaInst>(base) && bases.size() > 1);
+  });
+  return bases.size() == 1 ? dyn_cast<AllocaInst>(bases.front()) : nullptr;
 }
 
 struct Uniformity::Trees {
