@@ -14,6 +14,7 @@ function(mlxn_sanitize list)
   if(list)
     add_compile_options(-fsanitize=${list} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${list})
+    add_compile_definitions(MLXN_SANITIZED)
     if(list MATCHES "undefined")
       # Metal's objects answer calls on null with zero; a real null access still faults. The compiler
       # module has no type information, as LLVM has none.

@@ -78,6 +78,8 @@ Status Evaluator::allocate() {
       MLXN_ASSIGN(*buffer, model_->device().alloc(Dtype::kU32, {rows}));
     }
   }
+  // Room for all: a token more is no allocation.
+  for (std::vector<int32_t>& known : sequences_) known.reserve(options_.context);
   MLXN_ASSIGN(logits_,
               model_->device().alloc(Dtype::kF32, {options_.outputs, model_->shape().vocabulary}));
   return {};
@@ -114,7 +116,7 @@ Result<std::span<const float>> Evaluator::append(uint32_t sequence, std::span<co
   if (tokens.empty()) return Error(ErrorCode::kInvalidArgument, "no tokens, expected at least one");
   MLXN_TRY(check(sequence, tokens));
   std::vector<int32_t>& known = sequences_[sequence];
-  std::vector<Pass> passes;
+  RecycledVector<Pass> passes;
   for (uint64_t i = 0; i < tokens.size(); ++i) {
     if (i % options_.chunk == 0) passes.emplace_back();
     passes.back().add(sequence, known.size() + i, tokens[i]);
@@ -257,16 +259,17 @@ Status Evaluator::submit(EncoderSession& session, const Pass& pass, size_t slot,
     return {};
   }
   const bool many = pass.tokens.size() > kMatvecRows;
-  MLXN_ASSIGN(const Plans ready, plans(pass, slot, many && cancelled ? model_->shape().layers : 1));
-  for (const auto& [rule, count] : ready.fusions.rules) stats_.fusions[rule] += count;
-  for (size_t i = 0; i < ready.parts.size(); ++i) {
+  MLXN_ASSIGN(const std::shared_ptr<const Plans> ready,
+              plans(pass, slot, many && cancelled ? model_->shape().layers : 1));
+  for (const auto& [rule, count] : ready->fusions.rules) stats_.fusions[rule] += count;
+  for (size_t i = 0; i < ready->parts.size(); ++i) {
     if (i > 0) {
       MLXN_TRY(next_stage(session));
       session.begin_stage(label);
     }
-    MLXN_TRY(session.encoder().replay(ready.parts[i]));
-    stats_.dispatches += ready.parts[i]->dispatch_count();
-    stats_.barriers += ready.parts[i]->barrier_count();
+    MLXN_TRY(session.encoder().replay(ready->parts[i]));
+    stats_.dispatches += ready->parts[i]->dispatch_count();
+    stats_.barriers += ready->parts[i]->barrier_count();
     if (i == 0) continue;
     // The part before ran while this one was encoded. With nothing in flight the end comes at once.
     MLXN_TRY(session.wait_for_all());
@@ -296,7 +299,8 @@ Status Evaluator::encode(ComputeEncoder& encoder, const Pass& pass, size_t slot)
 }
 
 // The pass as a graph, ready to be replayed in so many parts. Those over few tokens are made once.
-Result<Evaluator::Plans> Evaluator::plans(const Pass& pass, size_t slot, size_t parts) {
+Result<std::shared_ptr<const Evaluator::Plans>> Evaluator::plans(const Pass& pass, size_t slot,
+                                                                 size_t parts) {
   const Device& device = model_->device();
   const auto key = std::tuple(pass.tokens.size(), pass.outputs.size(), slot);
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
@@ -304,8 +308,8 @@ Result<Evaluator::Plans> Evaluator::plans(const Pass& pass, size_t slot, size_t 
   recorder.start_capture();
   MLXN_TRY(encode(recorder, pass, slot));
   Graph graph(*recorder.take_capture());
-  Plans made;
-  MLXN_ASSIGN(made.fusions, graph.fuse(fusion_rules(), device));
+  const auto made = std::make_shared<Plans>();
+  MLXN_ASSIGN(made->fusions, graph.fuse(fusion_rules(), device));
   graph.reorder();
   std::vector<CapturedNode> nodes = std::move(graph).into_nodes();
   parts = std::min(parts, nodes.size());
@@ -314,10 +318,10 @@ Result<Evaluator::Plans> Evaluator::plans(const Pass& pass, size_t slot, size_t 
       return std::make_move_iterator(nodes.begin() + ptrdiff_t(part * nodes.size() / parts));
     };
     MLXN_ASSIGN(auto plan, ReplayPlan::create(device, {at(i), at(i + 1)}));
-    made.parts.push_back(std::move(plan));
+    made->parts.push_back(std::move(plan));
   }
   if (pass.tokens.size() <= kMatvecRows) plans_.emplace(key, made);
-  return made;
+  return std::shared_ptr<const Plans>(made);
 }
 
 Result<std::span<const float>> Evaluator::logits(uint64_t outputs) const {

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "mlxn/base/recycled.h"
 #include "mlxn/core/encode/session.h"
 #include "mlxn/core/graph/fusion.h"
 #include "mlxn/core/graph/replay.h"
@@ -91,7 +92,7 @@ class Evaluator {
  private:
   // Tokens of one pass, and which of them have logits.
   struct Pass {
-    std::vector<uint32_t> tokens, positions, sequences, outputs;
+    RecycledVector<uint32_t> tokens, positions, sequences, outputs;
     void add(uint32_t sequence, uint64_t position, int32_t token);
   };
   // What the host writes for a pass. There are two, because one pass may run while the next one is
@@ -113,7 +114,7 @@ class Evaluator {
   Result<std::span<const float>> run_one(const Pass& pass);
   Status submit(EncoderSession& session, const Pass& pass, size_t slot, const AppendEvents& events);
   Status encode(ComputeEncoder& encoder, const Pass& pass, size_t slot);
-  Result<Plans> plans(const Pass& pass, size_t slot, size_t parts);
+  Result<std::shared_ptr<const Plans>> plans(const Pass& pass, size_t slot, size_t parts);
   Result<std::span<const float>> logits(uint64_t outputs) const;
   void forget(uint32_t sequence, uint64_t known, uint64_t length);
 
@@ -125,7 +126,7 @@ class Evaluator {
   Buffer logits_;
   std::vector<std::vector<int32_t>> sequences_;
   // By tokens, outputs and inputs.
-  std::map<std::tuple<uint64_t, uint64_t, size_t>, Plans> plans_;
+  std::map<std::tuple<uint64_t, uint64_t, size_t>, std::shared_ptr<const Plans>> plans_;
   EvaluatorStats stats_;
 };
 

@@ -23,7 +23,8 @@ struct WeightsOptions {
   std::function<void(uint64_t done, uint64_t total)> progress = {};  // bytes
 };
 
-// A matrix that rows are multiplied by: as it is stored, or packed, for rows rounded to 8 bits.
+// A matrix that rows are multiplied by: as it is stored, or packed. Packed blocks take rows rounded
+// to 8 bits.
 struct WeightMatrix {
   Buffer stored;
   PackedWeights packed;
@@ -31,8 +32,8 @@ struct WeightMatrix {
 
 // Where memory is unified the file's own pages are the buffers and nothing is copied; elsewhere,
 // where the device cannot map them, and for files that are not mapped, a tensor is uploaded when it
-// is asked for, piece by piece. On a processor matrices of block formats are packed, unless `exact`
-// or short memory forbids it. Not thread-safe.
+// is asked for, piece by piece. On a processor matrices of formats that can be packed are, unless
+// `exact` or short memory forbids it. Not thread-safe.
 class Weights {
  public:
   Weights(const Device& device, std::shared_ptr<const io::GgufFile> file,

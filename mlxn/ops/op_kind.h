@@ -11,7 +11,7 @@ namespace mlxn {
 // are the original's.
 struct OpKind : OpTag {
   static const OpKind kRmsNorm, kElemMul, kElemAdd, kSdpa, kSoftmax, kOther;
-  static const OpKind kMatmul, kPackedMatmul, kQuantiseRows, kSiluMul, kKvWrite;
+  static const OpKind kMatmul, kPackedMatmul, kPackedFloatMatmul, kQuantiseRows, kSiluMul, kKvWrite;
 };
 inline constexpr OpKind OpKind::kRmsNorm{{"RmsNorm"}};
 inline constexpr OpKind OpKind::kElemMul{{"ElemMul"}};
@@ -21,6 +21,7 @@ inline constexpr OpKind OpKind::kSoftmax{{"Softmax", true}};
 inline constexpr OpKind OpKind::kOther{};
 inline constexpr OpKind OpKind::kMatmul{{"Matmul"}};
 inline constexpr OpKind OpKind::kPackedMatmul{{"PackedMatmul"}};
+inline constexpr OpKind OpKind::kPackedFloatMatmul{{"PackedFloatMatmul"}};
 inline constexpr OpKind OpKind::kQuantiseRows{{"QuantiseRows"}};
 inline constexpr OpKind OpKind::kSiluMul{{"SiluMul"}};
 inline constexpr OpKind OpKind::kKvWrite{{"KvWrite"}};

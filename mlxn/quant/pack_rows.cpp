@@ -7,16 +7,37 @@
 #include "mlxn/base/strings.h"
 #include "mlxn/quant/dequantise.h"
 #include "mlxn/quant/packed_rows.h"
+#include "mlxn/quant/reference.h"
 
 namespace mlxn::quant {
 namespace {
 
+// A float of so many bytes.
+template <uint32_t Bytes>
+struct Float {
+  std::byte bytes[Bytes];
+};
+
+}  // namespace
+
+template <uint32_t Bytes>
+struct PackingOf<Float<Bytes>> {
+  enum : uint32_t { kElements = kFloatUnit, kBytes = kFloatUnit * kPackedRows * Bytes };
+};
+
+namespace {
+
+// Calls function(Block{}), or function(Float<n>{}), for what is packed; false for other dtypes.
 template <class Function>
-bool with_packed_block(Dtype dtype, Function&& function) {
+bool with_packing(Dtype dtype, Function&& function) {
   switch (dtype) {
 #define MLXN_CASE(name, block, dtype) \
   case Dtype::k##dtype: function(block{}); return true;
     MLXN_EACH_PACKED_FORMAT(MLXN_CASE)
+#undef MLXN_CASE
+#define MLXN_CASE(name, type, dtype, elements, bytes) \
+  case Dtype::k##dtype: function(Float<bytes>{}); return true;
+    MLXN_EACH_FLOAT_FORMAT(MLXN_CASE)
 #undef MLXN_CASE
     default: return false;
   }
@@ -33,7 +54,10 @@ constexpr uint32_t byte_at(uint32_t part, uint32_t line, uint32_t row) {
 template <class Block>
 void put_scales(const Block& block, uint32_t number, uint32_t row, std::byte* unit) {
   using Unit = PackingOf<Block>;
-  std::memcpy(unit + half_at(0, number, row), &block.scale, 2);
+  if constexpr (Unit::kPowers)
+    unit[byte_at(0, number, row)] = std::byte(block.exponent);
+  else
+    std::memcpy(unit + half_at(0, number, row), &block.scale, 2);
   if constexpr (Unit::kHasOffsets)
     std::memcpy(unit + half_at(Unit::kOffsetsAt, number, row), &block.offset, 2);
   if constexpr (Unit::kFine == 2) {
@@ -74,7 +98,7 @@ void put_codes(const Block& block, int first, uint32_t row, std::byte* words) {
 
 // One row of a group.
 template <class Block>
-void pack_row(std::span<const std::byte> stored, uint32_t row, std::byte* group) {
+void pack_row(Block, std::span<const std::byte> stored, uint32_t row, std::byte* group) {
   using Unit = PackingOf<Block>;
   constexpr uint32_t kEach = Block::kElements / 32;  // blocks of 32
   const size_t blocks = stored.size() / sizeof(Block);
@@ -92,6 +116,13 @@ void pack_row(std::span<const std::byte> stored, uint32_t row, std::byte* group)
   }
 }
 
+template <uint32_t Bytes>
+void pack_row(Float<Bytes>, std::span<const std::byte> stored, uint32_t row, std::byte* group) {
+  std::byte* to = group + row * Bytes;
+  for (size_t at = 0; at < stored.size(); at += Bytes, to += kPackedRows * Bytes)
+    std::memcpy(to, stored.data() + at, Bytes);
+}
+
 float half_in(const std::byte* unit, uint32_t at) {
   uint16_t bits;
   std::memcpy(&bits, unit + at, 2);
@@ -102,6 +133,8 @@ float half_in(const std::byte* unit, uint32_t at) {
 template <class Unit>
 Affine packed_affine(const std::byte* unit, uint32_t piece, uint32_t row) {
   const uint32_t line = Unit::kFine == 0 ? piece / 2 : 0;
+  if constexpr (Unit::kPowers)
+    return {halved_power(static_cast<uint8_t>(unit[byte_at(0, line, row)])), -0.0f};
   float scale = half_in(unit, half_at(0, line, row)), offset = -0.0f;
   if constexpr (Unit::kHasOffsets) offset = half_in(unit, half_at(Unit::kOffsetsAt, line, row));
   if constexpr (Unit::kFine == 2) {
@@ -114,7 +147,7 @@ Affine packed_affine(const std::byte* unit, uint32_t piece, uint32_t row) {
 }
 
 template <class Block>
-void unpack_row(const std::byte* group, uint32_t row, std::span<float> values) {
+void unpack_row(Block, Dtype, const std::byte* group, uint32_t row, std::span<float> values) {
   using Unit = PackingOf<Block>;
   for (size_t i = 0; i < values.size(); i += 4) {
     const std::byte* unit = group + i / Unit::kElements * Unit::kBytes;
@@ -131,6 +164,15 @@ void unpack_row(const std::byte* group, uint32_t row, std::span<float> values) {
   }
 }
 
+template <uint32_t Bytes>
+void unpack_row(Float<Bytes>, Dtype dtype, const std::byte* group, uint32_t row,
+                std::span<float> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::span<const std::byte> stored(group + (i * kPackedRows + row) * Bytes, Bytes);
+    (void)dequantise(dtype, stored, values.subspan(i, 1));  // a float of its own size
+  }
+}
+
 Status check_bytes(const char* what, uint64_t actual, uint64_t expected) {
   if (actual == expected) return {};
   return Error(ErrorCode::kShapeMismatch,
@@ -140,19 +182,19 @@ Status check_bytes(const char* what, uint64_t actual, uint64_t expected) {
 }  // namespace
 
 bool can_pack(Dtype dtype) {
-  return with_packed_block(dtype, [](auto) {});
+  return with_packing(dtype, [](auto) {});
 }
 
 Result<PackedLayout> packed_layout(Dtype dtype, uint64_t rows, uint64_t depth) {
   uint64_t unit_elements = 0, unit_bytes = 0;
-  with_packed_block(dtype, [&](auto block) {
+  with_packing(dtype, [&](auto block) {
     unit_elements = PackingOf<decltype(block)>::kElements;
     unit_bytes = PackingOf<decltype(block)>::kBytes;
   });
   if (unit_elements == 0) {
     return Error(ErrorCode::kUnsupported, str("weights of ", to_string(dtype),
-                                              " cannot be packed, expected a block format "
-                                              "with whole codes"));
+                                              " cannot be packed, expected floats or a block "
+                                              "format with whole codes"));
   }
   if (rows == 0 || depth == 0) {
     return Error(ErrorCode::kShapeMismatch,
@@ -180,10 +222,10 @@ Status pack_group(const PackedLayout& layout, std::span<const std::byte> stored,
   std::ranges::fill(to, std::byte{0});
   const uint64_t first = group * kPackedRows;
   const auto rows = static_cast<uint32_t>(std::min<uint64_t>(kPackedRows, layout.rows - first));
-  with_packed_block(layout.dtype, [&](auto block) {
+  with_packing(layout.dtype, [&](auto block) {
     for (uint32_t r = 0; r < rows; ++r) {
       const auto row = stored.subspan((first + r) * layout.row_bytes, layout.row_bytes);
-      pack_row<decltype(block)>(row, r, to.data());
+      pack_row(block, row, r, to.data());
     }
   });
   return {};
@@ -193,11 +235,11 @@ Status unpack_rows(const PackedLayout& layout, std::span<const std::byte> packed
                    std::span<float> values) {
   MLXN_TRY(check_bytes("a packed matrix", packed.size(), layout.packed_bytes()));
   MLXN_TRY(check_bytes("values", values.size_bytes(), layout.rows * layout.depth * sizeof(float)));
-  with_packed_block(layout.dtype, [&](auto block) {
+  with_packing(layout.dtype, [&](auto block) {
     for (uint64_t r = 0; r < layout.rows; ++r) {
       const std::byte* group = packed.data() + r / kPackedRows * layout.group_bytes;
-      unpack_row<decltype(block)>(group, static_cast<uint32_t>(r % kPackedRows),
-                                  values.subspan(r * layout.depth, layout.depth));
+      unpack_row(block, layout.dtype, group, static_cast<uint32_t>(r % kPackedRows),
+                 values.subspan(r * layout.depth, layout.depth));
     }
   });
   return {};

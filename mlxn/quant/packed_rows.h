@@ -2,9 +2,11 @@
 // that make one column of a product each read neighbours.
 //
 // A matrix is a sequence of groups of 16 rows; the last one is filled up with zeros. A group is a
-// sequence of units: the same 64 or 256 elements of its 16 rows. In a unit, row r stands at place r
-// of every line of 16:
+// sequence of units: the same 32, 64 or 256 elements of its 16 rows. In a unit, row r stands at
+// place r of every line of 16. Floats (f32, f16, bf16) are as they were, a line for each of 32
+// elements. A unit of blocks has
 //   scales   f16 [n][16]          one for each 32 elements, or one for all 256
+//            u8 [n][16]           of formats whose scales are powers of two: the exponents
 //   offsets  f16 [n][16]          of formats that have them
 //   fine scales  u8 [m][16]       formats of 256: one for each 32 elements, signed ones for each 16
 //   fine offsets u8 [m][16]       of formats that have them
@@ -23,8 +25,12 @@ namespace quant {
 
 MLXN_CONSTANT uint32_t kPackedRows = 16;
 
-// Bits of a code, blocks of 32 in a unit, whether there are offsets, fine scales of each block.
-template <uint32_t Bits, uint32_t Blocks, bool Offsets, uint32_t Fine>
+// Elements in a unit of floats.
+MLXN_CONSTANT uint32_t kFloatUnit = 32;
+
+// Bits of a code, blocks of 32 in a unit, whether there are offsets, fine scales of each block,
+// whether scales are exponents.
+template <uint32_t Bits, uint32_t Blocks, bool Offsets, uint32_t Fine, bool Powers = false>
 struct PackedUnit {
   enum : uint32_t {
     kBits = Bits,
@@ -32,9 +38,10 @@ struct PackedUnit {
     kElements = 32 * Blocks,
     kHasOffsets = Offsets,
     kFine = Fine,
-    kScales = Fine == 0 ? Blocks : 1,  // of f16, for each row
+    kPowers = Powers,
+    kScales = Fine == 0 ? Blocks : 1,  // for each row
     // Where a unit's parts begin, in bytes.
-    kOffsetsAt = 2 * kPackedRows * kScales,
+    kOffsetsAt = (Powers ? 1 : 2) * kPackedRows * kScales,
     kFineAt = (kOffsetsAt * (Offsets ? 2 : 1) + 63) / 64 * 64,
     kFineOffsetsAt = kFineAt + kPackedRows * Fine * Blocks,
     kCodesAt = kFineOffsetsAt + (Offsets ? kPackedRows * Fine * Blocks : 0),
@@ -62,19 +69,28 @@ struct PackingOf<BlockQ8_0> : PackedUnit<8, 2, false, 0> {};
 template <>
 struct PackingOf<BlockIq4_Nl> : PackedUnit<8, 2, false, 0> {};
 template <>
+struct PackingOf<BlockMxfp4> : PackedUnit<8, 2, false, 0, true> {};
+template <>
 struct PackingOf<BlockQ4_K> : PackedUnit<4, 8, true, 1> {};
 template <>
 struct PackingOf<BlockQ5_K> : PackedUnit<5, 8, true, 1> {};
 template <>
 struct PackingOf<BlockQ6_K> : PackedUnit<6, 8, false, 2> {};
 
-// entry(name, block, dtype) for each format that can be packed.
-#define MLXN_EACH_PACKED_FORMAT(entry)                                                           \
-  entry(q4_0, mlxn::quant::BlockQ4_0, Q4_0) entry(q4_1, mlxn::quant::BlockQ4_1, Q4_1)            \
-      entry(q5_0, mlxn::quant::BlockQ5_0, Q5_0) entry(q5_1, mlxn::quant::BlockQ5_1, Q5_1) entry( \
-          q8_0, mlxn::quant::BlockQ8_0, Q8_0) entry(iq4_nl, mlxn::quant::BlockIq4_Nl, Iq4_Nl)    \
-          entry(q4_k, mlxn::quant::BlockQ4_K, Q4_K) entry(q5_k, mlxn::quant::BlockQ5_K, Q5_K)    \
-              entry(q6_k, mlxn::quant::BlockQ6_K, Q6_K)
+// entry(name, block, dtype) for each block format that can be packed.
+// clang-format off
+#define MLXN_EACH_PACKED_FORMAT(entry)              \
+  entry(q4_0, mlxn::quant::BlockQ4_0, Q4_0)         \
+  entry(q4_1, mlxn::quant::BlockQ4_1, Q4_1)         \
+  entry(q5_0, mlxn::quant::BlockQ5_0, Q5_0)         \
+  entry(q5_1, mlxn::quant::BlockQ5_1, Q5_1)         \
+  entry(q8_0, mlxn::quant::BlockQ8_0, Q8_0)         \
+  entry(iq4_nl, mlxn::quant::BlockIq4_Nl, Iq4_Nl)   \
+  entry(mxfp4, mlxn::quant::BlockMxfp4, Mxfp4)      \
+  entry(q4_k, mlxn::quant::BlockQ4_K, Q4_K)         \
+  entry(q5_k, mlxn::quant::BlockQ5_K, Q5_K)         \
+  entry(q6_k, mlxn::quant::BlockQ6_K, Q6_K)
+// clang-format on
 
 inline uint32_t moved(uint32_t word, int bits) {
   return bits >= 0 ? word << bits : word >> -bits;

@@ -12,12 +12,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<std::shared_ptr<const Model>> load(const TinyModel& tiny) {
+Result<std::shared_ptr<const Model>> load(const TinyModel& tiny, bool exact = false) {
   const io::TempFolder folder;
   RuntimeOptions options;
   options.auto_barrier = true;
   MLXN_ASSIGN(const Device device, Device::create(options));
-  return Model::load(device, tiny.write(folder));  // the file may go once it is mapped
+  return Model::load(device, tiny.write(folder),
+                     {.exact = exact});  // the file may go once it is mapped
 }
 
 std::vector<float> logits_of(const TinyModel& tiny, const std::vector<int32_t>& tokens) {
@@ -52,6 +53,28 @@ TEST(ModelFile, AFileWithoutATokenizerSaysHowManyTokensThereAre) {
   EXPECT_THAT(refused.error().message(), HasSubstr("'tokenizer.ggml.tokens' is missing"));
   tiny.metadata["llama.vocab_size"] = number(TinyModel::kVocabulary);
   EXPECT_EQ(logits_of(tiny, kTokens), logits_of(TinyModel(), kTokens));
+}
+
+// Rounded rows would take more dispatches and move the logits by more.
+TEST(ModelFile, MatricesOfFloatsArePackedAndNothingIsRounded) {
+  std::vector<float> logits[2];
+  uint64_t dispatches[2];
+  for (bool exact : {false, true}) {
+    const auto model = load(TinyModel(), exact);
+    ASSERT_TRUE(model) << model.error().to_string();
+    const DeviceLimits& limits = (*model)->device().limits();
+    const bool packs = !exact && limits.is_processor && limits.unified_memory;
+    EXPECT_EQ((*model)->packed_bytes() > 0, packs);
+    auto evaluator = Evaluator::create(*model, {.replay = false});
+    ASSERT_TRUE(evaluator) << evaluator.error().to_string();
+    const auto result = evaluator->append(0, kTokens);
+    ASSERT_TRUE(result) << result.error().to_string();
+    logits[exact].assign(result->begin(), result->end());
+    dispatches[exact] = evaluator->stats().dispatches;
+  }
+  EXPECT_EQ(dispatches[false], dispatches[true]);
+  for (size_t i = 0; i < logits[true].size(); ++i)
+    EXPECT_NEAR(logits[false][i], logits[true][i], 1e-5) << "token " << i;
 }
 
 // Everything that the file may say must have an effect.

@@ -564,7 +564,7 @@ class ListRunner {
   }
 
   const rt::CommandList& list_;
-  std::vector<std::shared_ptr<const rt::PreparedList>> kept_;  // until their commands have run
+  RecycledVector<std::shared_ptr<const rt::PreparedList>> kept_;  // until their commands have run
   WorkerPool::Lease lease_;
   Batch& batch_;
 };

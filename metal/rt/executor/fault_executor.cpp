@@ -23,8 +23,8 @@ class FaultStream : public Stream {
   bool is_current() const override { return inner_->is_current(); }
 
  private:
-  void add_faults(std::vector<Step>& steps) const {
-    std::vector<Step> all;
+  void add_faults(RecycledVector<Step>& steps) const {
+    RecycledVector<Step> all;
     for (Step& step : steps) {
       if (std::holds_alternative<ListStep>(step)) {
         all.emplace_back(HostStep{[&faults = faults_] {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 #include <variant>
-#include <vector>
 
+#include "mlxn/base/recycled.h"
 #include "mlxn/base/result.h"
 
 namespace mlxn::rt {
@@ -75,7 +75,7 @@ class Submission {
   // "command buffer 'x'", for errors.
   virtual std::string title() const = 0;
 
-  std::vector<Step> steps;
+  RecycledVector<Step> steps;
   Status accepted;  // an error: nothing runs, as if a step in front of all had failed
 };
 

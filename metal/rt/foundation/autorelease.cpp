@@ -73,7 +73,7 @@ class PoolObject : public Object {
 
   bool open_ = false;
   std::thread::id thread_;
-  std::vector<Object*> objects_;
+  RecycledVector<Object*> objects_;
 };
 
 namespace {

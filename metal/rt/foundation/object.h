@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "Foundation/Foundation.hpp"
+#include "mlxn/base/recycled.h"
 
 namespace mlxn::rt {
 
@@ -21,6 +22,8 @@ class Object {
   Object() = default;
   Object(const Object&) : references_(1) {}
   Object& operator=(const Object&) { return *this; }
+  static void* operator new(size_t bytes) { return take_recycled(bytes); }
+  static void operator delete(void* memory, size_t bytes) { give_back_recycled(memory, bytes); }
 
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void release();

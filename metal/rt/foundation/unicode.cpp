@@ -1,5 +1,6 @@
 #include "metal/rt/foundation/unicode.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace mlxn::rt {
@@ -30,6 +31,10 @@ void append_utf8(std::string& out, char32_t c) {
     out += static_cast<char>(0x80 | (c >> 6 & 63));
     out += static_cast<char>(0x80 | (c & 63));
   }
+}
+
+bool is_ascii(std::string_view bytes) {
+  return std::ranges::all_of(bytes, [](char c) { return static_cast<uint8_t>(c) < 0x80; });
 }
 
 std::optional<std::u32string> from_utf8(std::string_view bytes) {
@@ -111,7 +116,7 @@ std::optional<std::string> decode(std::string_view bytes, NS::StringEncoding enc
   const Form form = form_of(encoding);
   if (form.bytes == 0 || bytes.size() % form.bytes != 0) return {};
   if (encoding == NS::UTF8StringEncoding || encoding == NS::ASCIIStringEncoding) {
-    if (from_utf8(bytes)) return std::string(bytes);
+    if (is_ascii(bytes) || from_utf8(bytes)) return std::string(bytes);
     if (encoding == NS::UTF8StringEncoding) return {};
   }
   std::string out;

@@ -131,9 +131,9 @@ void CommandBufferObject::encode_wait(EventObject* event, uint64_t value) {
   steps.emplace_back(WaitStep{event->event.get(), value});
 }
 
-void CommandBufferObject::add_handler(const char* call,
-                                      std::vector<MTL::HandlerFunction> CommandBufferObject::* list,
-                                      const MTL::HandlerFunction& handler) {
+void CommandBufferObject::add_handler(
+    const char* call, RecycledVector<MTL::HandlerFunction> CommandBufferObject::* list,
+    const MTL::HandlerFunction& handler) {
   if (!handler) return violation(call, "null handler, expected a function");
   if (current_status() >= MTL::CommandBufferStatusCommitted) {
     return violation(call, str(title(), " is already committed; add handlers before commit"));
@@ -199,7 +199,7 @@ void CommandBufferObject::wait_until(MTL::CommandBufferStatus status, const char
   changed_.wait(lock, reached);
 }
 
-void CommandBufferObject::run_handlers(std::vector<MTL::HandlerFunction>& handlers) {
+void CommandBufferObject::run_handlers(RecycledVector<MTL::HandlerFunction>& handlers) {
   if (handlers.empty()) return;
   PoolScope pool;
   auto list = std::move(handlers);
@@ -225,7 +225,7 @@ void CommandBufferObject::prepare_steps() {
 }
 
 void CommandBufferObject::add_host_steps(bool checks) {
-  std::vector<Step> all;
+  RecycledVector<Step> all;
   auto work = works_.begin();
   for (Step& step : steps) {
     if (!std::holds_alternative<ListStep>(step)) {

@@ -55,7 +55,8 @@ class CommandBufferObject : public Object, private Submission {
 
   void encode_signal(EventObject* event, uint64_t value);
   void encode_wait(EventObject* event, uint64_t value);
-  void add_handler(const char* call, std::vector<MTL::HandlerFunction> CommandBufferObject::* list,
+  void add_handler(const char* call,
+                   RecycledVector<MTL::HandlerFunction> CommandBufferObject::* list,
                    const MTL::HandlerFunction& handler);
   void enqueue();
   void commit();
@@ -71,7 +72,7 @@ class CommandBufferObject : public Object, private Submission {
   const bool retainedReferences;
   const MTL::CommandBufferErrorOption errorOptions;
   ResidencyList residency;
-  std::vector<MTL::HandlerFunction> scheduled_handlers, completed_handlers;
+  RecycledVector<MTL::HandlerFunction> scheduled_handlers, completed_handlers;
   size_t debug_depth = 0;
   std::atomic<double> GPUStartTime = 0, GPUEndTime = 0, kernelStartTime = 0, kernelEndTime = 0;
 
@@ -84,7 +85,7 @@ class CommandBufferObject : public Object, private Submission {
   // Lets go of what the steps use and hands its storage to the queue.
   void drop_works();
   void set_status(MTL::CommandBufferStatus status);
-  void run_handlers(std::vector<MTL::HandlerFunction>& handlers);
+  void run_handlers(RecycledVector<MTL::HandlerFunction>& handlers);
   std::optional<Error> first_violation() const;
   // Makes the steps ready for the stream.
   void prepare_steps();
@@ -107,11 +108,11 @@ class CommandBufferObject : public Object, private Submission {
 
   // Encoding state, used by one thread, then by the queue's stream.
   EncoderObject* open_encoder_ = nullptr;
-  std::vector<std::unique_ptr<Work>> works_;  // of the list steps, in order
-  std::vector<Ref<EventObject>> events_;      // of the event steps, in order
-  std::shared_ptr<Trace> trace_;              // from commit to completion
-  bool in_trace_ = false;                     // a list is being recorded
-  Ref<CommandBufferObject> submitted_;        // itself, from submission to completion
+  RecycledVector<std::unique_ptr<Work>> works_;  // of the list steps, in order
+  RecycledVector<Ref<EventObject>> events_;      // of the event steps, in order
+  std::shared_ptr<Trace> trace_;                 // from commit to completion
+  bool in_trace_ = false;                        // a list is being recorded
+  Ref<CommandBufferObject> submitted_;           // itself, from submission to completion
   std::vector<Ref<EncoderInfoObject>> encoder_infos_;
 };
 

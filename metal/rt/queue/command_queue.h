@@ -1,7 +1,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -66,7 +65,7 @@ class QueueObject : public Object {
   std::mutex mutex_;
   std::condition_variable changed_;
   NS::UInteger alive_ = 0;
-  std::deque<Place> order_;
+  RecycledDeque<Place> order_;
   std::vector<std::unique_ptr<Work>> idle_work_;
   const std::unique_ptr<Stream> stream_;  // ends first
 };

@@ -1,9 +1,10 @@
 #include "metal/rt/queue/serial_worker.h"
 
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <thread>
+
+#include "mlxn/base/recycled.h"
 
 namespace mlxn::rt {
 
@@ -11,7 +12,7 @@ namespace mlxn::rt {
 struct SerialWorker::State {
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::function<void()>> tasks;
+  RecycledDeque<std::function<void()>> tasks;
   bool closing = false;
   std::thread thread;
   bool running = false;    // a task is being run, by

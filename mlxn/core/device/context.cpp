@@ -1,8 +1,11 @@
 #include "mlxn/core/device/internal/context.h"
 
+#include <algorithm>
+
 #include "mlxn/base/log.h"
 #include "mlxn/base/strings.h"
 #include "mlxn/core/device/internal/metal_util.h"
+#include "mlxn/core/encode/internal/submission.h"
 
 namespace mlxn {
 namespace {
@@ -98,12 +101,32 @@ Status Context::synchronize() {
 }
 
 Queue::Queue(std::shared_ptr<Context> owner, NS::SharedPtr<MTL::CommandQueue> queue)
-    : context(std::move(owner)), metal(std::move(queue)) {
+    : context(std::move(owner)),
+      metal(std::move(queue)),
+      on_completed([this](MTL::CommandBuffer* done) {
+        // Held to the end: with it goes, perhaps, this queue.
+        if (const auto submission = take(done)) submission->complete(done);
+      }) {
   if (context->residency) context->residency->attach(metal.get());
 }
 
 Queue::~Queue() {
   if (context->residency) context->residency->detach(metal.get());
+}
+
+void Queue::keep(std::shared_ptr<Submission> submission) {
+  std::lock_guard lock(mutex_);
+  running_.push_back(std::move(submission));
+}
+
+std::shared_ptr<Submission> Queue::take(const MTL::CommandBuffer* commands) {
+  std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(
+      running_, [&](const auto& submission) { return submission->is_of(commands); });
+  if (found == running_.end()) return nullptr;
+  std::shared_ptr<Submission> submission = std::move(*found);
+  running_.erase(found);
+  return submission;
 }
 
 }  // namespace mlxn

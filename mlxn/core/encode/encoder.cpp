@@ -53,7 +53,7 @@ HazardMask ComputeEncoder::hazards() const {
 }
 
 void ComputeEncoder::rotate() {
-  submission_ = std::make_shared<Submission>(device_.queue());
+  submission_ = make_recycled<Submission>(device_.queue());
   ranges_ = MemRanges(hazards());
   barrier_reason_ = "";
   if (counting_ == Counting::kOn) bump(context_->counters.command_buffers);

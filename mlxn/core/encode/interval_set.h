@@ -2,7 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "mlxn/base/recycled.h"
 
 namespace mlxn {
 
@@ -31,7 +32,7 @@ class IntervalSet {
   void split(size_t block);
   void erase_block(size_t block);
 
-  std::vector<Block> blocks_;  // the first used_ are in order; none of those is empty
+  RecycledVector<Block> blocks_;  // the first used_ are in order; none of those is empty
   size_t used_ = 0;
 };
 

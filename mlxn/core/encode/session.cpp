@@ -36,7 +36,7 @@ void EncoderSession::forget_finished() {
 }
 
 // Up to `end`, which is waited for.
-void EncoderSession::forget(std::vector<Stage>::iterator end) {
+void EncoderSession::forget(RecycledVector<Stage>::iterator end) {
   for (auto stage = stages_.begin(); stage != end; ++stage) {
     (void)note(stage->submission->wait()).has_value();
   }

@@ -85,15 +85,15 @@ class EncoderSession {
   Status ensure_event();
   Status note(Status status);
   void forget_finished();
-  void forget(std::vector<Stage>::iterator end);
+  void forget(RecycledVector<Stage>::iterator end);
 
   ComputeEncoder encoder_;
   NS::SharedPtr<MTL::SharedEvent> event_;
   uint64_t fence_value_ = 0, wait_value_ = 0, wait_count_ = 0;
   std::string label_;
   bool drained_ = false, fence_pending_ = false;
-  std::vector<Stage> stages_;   // submitted, not yet known to be good
-  std::optional<Error> error_;  // the first failure
+  RecycledVector<Stage> stages_;  // submitted, not yet known to be good
+  std::optional<Error> error_;    // the first failure
 };
 
 }  // namespace mlxn

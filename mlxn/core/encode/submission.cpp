@@ -83,8 +83,8 @@ Status Submission::commit() {
   if (context_->residency) context_->residency->flush();
   context_->submission_began();
   AutoreleaseScope scope;
-  commands->addCompletedHandler(
-      [self = shared_from_this()](MTL::CommandBuffer* done) { self->complete(done); });
+  queue_->keep(shared_from_this());
+  commands->addCompletedHandler(queue_->on_completed);
   committed_ = true;
   commands->commit();
   return {};

@@ -75,9 +75,10 @@ std::shared_ptr<const PlanFrame> PlanFrames::lease(const Device& device, uint64_
   found->version_ = version;
   found->in_flight_.fetch_add(1, std::memory_order_relaxed);
   const PlanFrame* frame = found.get();
-  return std::shared_ptr<const PlanFrame>(frame, [found = std::move(found)](const PlanFrame*) {
+  const auto end = [found = std::move(found)](const PlanFrame*) {
     found->in_flight_.fetch_sub(1, std::memory_order_release);
-  });
+  };
+  return std::shared_ptr<const PlanFrame>(frame, end, RecyclingAllocator<PlanFrame>());
 }
 
 std::shared_ptr<PlanFrame> PlanFrames::make(MTL::Device* device) const {

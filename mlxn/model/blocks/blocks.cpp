@@ -11,6 +11,7 @@
 #include "mlxn/ops/index/embedding.h"
 #include "mlxn/ops/kv/kv_write.h"
 #include "mlxn/ops/matmul/matmul.h"
+#include "mlxn/ops/matmul/packed_float_matmul.h"
 #include "mlxn/ops/matmul/packed_matmul.h"
 #include "mlxn/ops/matmul/quantise_rows.h"
 #include "mlxn/ops/norm/rms_norm.h"
@@ -33,6 +34,8 @@ Result<Buffer> rounding_room(const ForwardPass& pass, uint64_t tokens, const Hyp
 
 Status multiply(const ForwardPass& pass, const WeightMatrix& weights, const ProjectionInput& input,
                 const Buffer& output) {
+  if (weights.packed && weights.packed.is_float())
+    return packed_float_matmul(pass.encoder, {weights.packed, input.rows, output});
   if (weights.packed) return packed_matmul(pass.encoder, {weights.packed, input.rounded, output});
   return matmul(pass.encoder, {weights.stored, input.rows, output});
 }
@@ -55,8 +58,10 @@ Result<ProjectionInput> projection_input(const ForwardPass& pass, const Buffer& 
   const uint64_t tokens = rows.shape()[0], depth = rows.element_count() / tokens;
   ProjectionInput input;
   MLXN_ASSIGN(input.rows, rows.reshape({tokens, depth}));
-  const auto packed = [](const WeightMatrix* matrix) { return bool(matrix->packed); };
-  if (std::ranges::none_of(weights, packed)) return input;
+  const auto takes_rounded = [](const WeightMatrix* matrix) {
+    return matrix->packed && !matrix->packed.is_float();
+  };
+  if (std::ranges::none_of(weights, takes_rounded)) return input;
   MLXN_ASSIGN(const Shape shape, rounded_shape(tokens, depth));
   MLXN_ASSIGN(const uint64_t words, shape.element_count());
   MLXN_ASSIGN(const Buffer part, room.slice_view(0, words));

@@ -13,6 +13,10 @@ namespace {
 
 Result<PackedMatmulArgs> check(std::string_view op, const PackedMatmulParams& params) {
   const auto& [weights, input, output] = params;
+  if (weights.is_float()) {
+    return Error(ErrorCode::kUnsupported,
+                 str(op, ": weights are ", to_string(weights.format), ", expected a block format"));
+  }
   auto layout = quant::packed_layout(weights.format, weights.rows, weights.depth);
   if (!layout) return std::move(layout.error().add_context(std::string(op)));
   MLXN_TRY(check_argument(weights.words, {op, "weights", Dtype::kU32, layout->packed_bytes() / 4}));

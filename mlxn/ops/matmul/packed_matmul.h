@@ -12,10 +12,11 @@ struct PackedWeights {
   uint64_t rows = 0, depth = 0;
 
   explicit operator bool() const { return bool(words); }
+  bool is_float() const { return info(format).is_float; }
 };
 
 struct PackedMatmulParams {
-  const PackedWeights& weights;  // [n, k]
+  const PackedWeights& weights;  // [n, k] of a block format
   const Buffer& input;           // i32, made by quantise_rows of m rows of k elements
   const Buffer& output;          // f32 [..., n], m rows
 };

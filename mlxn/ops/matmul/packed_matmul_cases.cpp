@@ -62,10 +62,17 @@ std::vector<WrongCall> wrong_calls() {
       {"a format that is not packed",
        {weights, input, output},
        [](const Call& c) {
+         return packed_matmul(c.encoder, {packed_argument(c[0], kQ2_K, 4, 256), c[1], c[2]});
+       },
+       kUnsupported,
+       "packed_matmul: weights of q2_k cannot be packed"},
+      {"weights of floats",
+       {weights, input, output},
+       [](const Call& c) {
          return packed_matmul(c.encoder, {packed_argument(c[0], kF16, 4, 64), c[1], c[2]});
        },
        kUnsupported,
-       "packed_matmul: weights of f16 cannot be packed"},
+       "packed_matmul: weights are f16, expected a block format"},
       {"input of another depth",
        {weights, {kI32, {1, 3, 4, 12}}, output},
        call,
@@ -95,7 +102,7 @@ std::vector<OpCases> packed_matmul_cases() {
   OpCases out = {
       "packed_matmul", "mlxn/ops/matmul/packed_matmul.h", "round(x) wᵀ", {}, wrong_calls()};
   for (Dtype format : kWeightFormats) {
-    if (!quant::can_pack(format)) continue;
+    if (!quant::can_pack(format) || info(format).is_float) continue;
     const uint64_t block = info(format).block_elements;
     const uint64_t deep = block > 32 ? 1024 : 576;
     for (const Sizes& s :

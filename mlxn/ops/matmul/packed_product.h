@@ -9,6 +9,7 @@
 #include "mlxn/ops/common/dot.h"
 #include "mlxn/ops/common/rounded_rows.h"
 #include "mlxn/ops/matmul/packed_matmul_args.h"
+#include "mlxn/quant/half.h"
 #include "mlxn/quant/packed_rows.h"
 
 // Which column a thread makes: the one at `lane` of group `set` of the weights.
@@ -36,6 +37,7 @@ struct UnitReader {
   }
   // Of a block of 32, or of half `h` of it where these have scales of their own.
   float scale(uint block, uint h) const {
+    if (Unit::kPowers) return mlxn::quant::halved_power(byte_of(0, block));
     if (Unit::kFine == 0) return half_of(0, block);
     const uchar fine = byte_of(Unit::kFineAt, Unit::kFine * block + h);
     const int whole = Unit::kFine == 2 ? static_cast<int>(as_type<char>(fine)) : int(fine);
@@ -57,6 +59,14 @@ struct UnitReader {
 
 inline float as_float(int bits) {
   return as_type<float>(bits);
+}
+
+// Adds scale * x_scale * whole. A power of two comes last: it may be so small or so large that its
+// product with the other scale alone would not be exact.
+template <typename Unit>
+inline float add_scaled(float scale, float x_scale, int whole, float sum) {
+  if (Unit::kPowers) return fma(scale, x_scale * static_cast<float>(whole), sum);
+  return fma(scale * x_scale, static_cast<float>(whole), sum);
 }
 
 // Adds a block's products with M rows to their sums; `x` is the block of the input.
@@ -82,8 +92,8 @@ inline void add_block(thread float (&sums)[M], thread const UnitReader<Unit>& we
       upper = dot4(words[i + 4], row[i + 4], upper);
     }
     if (!kApart) lower += upper;
-    sums[m] = fma(lower_scale * x_scale, static_cast<float>(lower), sums[m]);
-    if (kApart) sums[m] = fma(upper_scale * x_scale, static_cast<float>(upper), sums[m]);
+    sums[m] = add_scaled<Unit>(lower_scale, x_scale, lower, sums[m]);
+    if (kApart) sums[m] = add_scaled<Unit>(upper_scale, x_scale, upper, sums[m]);
     if (Unit::kHasOffsets) sums[m] = fma(offset, as_float(row[kSumWord]), sums[m]);
   }
 }
@@ -117,9 +127,9 @@ inline void packed_product(thread float (&sums)[M], device const uchar* weights,
   for (uint m = 0; m < M; ++m) sums[m] *= kPower;
 }
 
-template <uint M>
-inline void store_products(thread const float (&sums)[M], device float* output,
-                           constant PackedMatmulArgs& args, uint tile, PackedPlace place) {
+template <uint M, typename Args>
+inline void store_products(thread const float (&sums)[M], device float* output, constant Args& args,
+                           uint tile, PackedPlace place) {
   const uint column = place.set * mlxn::quant::kPackedRows + place.lane;
   if (column >= args.columns) return;
   output += static_cast<ulong>(tile) * M * args.columns + column;

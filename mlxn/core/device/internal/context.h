@@ -11,6 +11,7 @@
 
 #include <Metal/Metal.hpp>
 
+#include "mlxn/base/recycled.h"
 #include "mlxn/core/device/counters.h"
 #include "mlxn/core/device/device.h"
 #include "mlxn/core/device/options.h"
@@ -54,6 +55,8 @@ class Context {
   std::optional<std::pair<uint64_t, Error>> unseen_error_;  // of this submission
 };
 
+class Submission;
+
 // A command queue with the context's residency set attached as long as it lives.
 class Queue {
  public:
@@ -62,8 +65,19 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
+  // Keeps a submission until its command buffer calls `on_completed`. That is one function for all
+  // of them: a function of their own would be a piece of the heap for each.
+  void keep(std::shared_ptr<Submission> submission);
+
   const std::shared_ptr<Context> context;
   const NS::SharedPtr<MTL::CommandQueue> metal;
+  const MTL::HandlerFunction on_completed;
+
+ private:
+  std::shared_ptr<Submission> take(const MTL::CommandBuffer* commands);
+
+  std::mutex mutex_;
+  RecycledVector<std::shared_ptr<Submission>> running_;
 };
 
 }  // namespace mlxn

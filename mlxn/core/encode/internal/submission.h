@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "mlxn/base/recycled.h"
 #include "mlxn/core/device/internal/context.h"
 #include "mlxn/core/kernels/pipeline.h"
 #include "mlxn/core/memory/internal/storage.h"
@@ -29,6 +29,7 @@ class Submission : public std::enable_shared_from_this<Submission> {
   // queue.
   Result<MTL::CommandBuffer*> command_buffer();
   bool has_command_buffer() const { return static_cast<bool>(commands_); }
+  bool is_of(const MTL::CommandBuffer* commands) const { return commands_.get() == commands; }
 
   // The mark on the object makes most repetitions free; two encoders that share it on different
   // threads at worst hold it twice.
@@ -67,8 +68,10 @@ class Submission : public std::enable_shared_from_this<Submission> {
 
   uint32_t dispatches = 0, barriers = 0;  // encoded, for the profile
 
- private:
+  // When the command buffer has ended; all calls but the first do nothing.
   void complete(MTL::CommandBuffer* commands);
+
+ private:
   void record(const std::optional<Error>& error);
 
   const std::shared_ptr<Queue> queue_;
@@ -76,9 +79,9 @@ class Submission : public std::enable_shared_from_this<Submission> {
   const uint64_t id_;
   NS::SharedPtr<MTL::CommandBuffer> commands_;
   std::string label_;
-  std::vector<std::shared_ptr<Storage>> storages_;
-  std::vector<std::shared_ptr<const Pipeline::State>> pipelines_;
-  std::vector<std::shared_ptr<const void>> objects_;
+  RecycledVector<std::shared_ptr<Storage>> storages_;
+  RecycledVector<std::shared_ptr<const Pipeline::State>> pipelines_;
+  RecycledVector<std::shared_ptr<const void>> objects_;
   std::unique_ptr<DispatchTimer> timer_;
   bool timer_asked_ = false;
   std::function<void(const Error&)> on_failure_;
