@@ -30,6 +30,23 @@ kernel void by_pair_of_simdgroups(device float* x, uint t [[thread_index_in_thre
   if (((t >> 3) & ~3u) == 4) x[t] = simd_sum(x[t]);
 }
 
+// What LLVM makes of the first simdgroup, and of the others, is a comparison.
+// CHECK-LABEL: {{^}}by_first_simdgroup: tier 1
+// CHECK: uniformity.metal:[[@LINE+2]]  the same for a simdgroup
+kernel void by_first_simdgroup(device float* x, uint t [[thread_index_in_threadgroup]]) {
+  if (t / 32 == 0) x[t] = simd_sum(x[t]);
+}
+// CHECK-LABEL: {{^}}by_later_simdgroups: tier 1
+// CHECK: uniformity.metal:[[@LINE+2]]  the same for a simdgroup
+kernel void by_later_simdgroups(device float* x, uint t [[thread_index_in_threadgroup]]) {
+  if (t > 63) x[t] = simd_sum(x[t]);
+}
+// CHECK-LABEL: {{^}}by_some_threads: tier 2
+// CHECK: uniformity.metal:[[@LINE+2]]  differs between lanes
+kernel void by_some_threads(device float* x, uint t [[thread_index_in_threadgroup]]) {
+  if (t < 48) x[t] = simd_sum(x[t]);
+}
+
 // One bit too many is left.
 // CHECK-LABEL: {{^}}by_part_of_simdgroup: tier 2
 // CHECK-NEXT: why: not tier 1: a cross-lane operation behind a branch that differs between lanes

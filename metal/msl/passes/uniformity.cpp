@@ -33,7 +33,8 @@ bool has_private_variables(const Function& entry) {
   return false;
 }
 
-// The thread index with its low five bits gone: which simdgroup, or which group of simdgroups.
+// The thread index with its low five bits gone, or a question about no more than that: which
+// simdgroup, or which group of simdgroups. LLVM turns `t / 32 == 0` into `t < 32`.
 bool is_simdgroup_number(const Instruction& instruction, const Argument* thread) {
   const APInt* constant = nullptr;
   Value* index = nullptr;
@@ -58,6 +59,13 @@ bool is_simdgroup_number(const Instruction& instruction, const Argument* thread)
       index = inner;
     }
     return lowest >= 5 && is_thread(index);
+  }
+  ICmpInst::Predicate order;
+  if (match(whole, m_ICmp(order, m_Value(index), m_APInt(constant)))) {
+    const APInt first = order == ICmpInst::ICMP_UGT || order == ICmpInst::ICMP_ULE
+                            ? *constant + 1  // of the upper side
+                            : *constant;
+    return ICmpInst::isUnsigned(order) && first.urem(MSL_SIMD_WIDTH) == 0 && is_thread(index);
   }
   return false;
 }
