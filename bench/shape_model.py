@@ -44,7 +44,7 @@ def random_weights(random, rows, depth, name):
     if name in FLOATS:
         values = random.standard_normal((rows, depth), dtype=np.float32) * size
         if name == "bf16":
-            return (values.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
+            return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
         return values.astype(np.float16 if name == "f16" else np.float32)
     elements, block_bytes = gguf.GGML_QUANT_SIZES[type_of(name)]
     if depth % elements:

@@ -24,9 +24,9 @@ struct RecyclingAllocator {
   RecyclingAllocator() = default;
   template <class U>
   RecyclingAllocator(const RecyclingAllocator<U>&) {}
-  T* allocate(size_t count) { return static_cast<T*>(take_recycled(count * sizeof(T))); }
+  T* allocate(size_t count) { return static_cast<T*>(take_recycled(count * sizeof(T[1]))); }
   void deallocate(T* memory, size_t count) noexcept {
-    give_back_recycled(memory, count * sizeof(T));
+    give_back_recycled(memory, count * sizeof(T[1]));
   }
   friend bool operator==(const RecyclingAllocator&, const RecyclingAllocator&) { return true; }
 };
