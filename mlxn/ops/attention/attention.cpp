@@ -48,6 +48,11 @@ Result<uint32_t> kernel_for(uint32_t dim) {
 }
 
 Status check_numbers(const AttentionParams& params) {
+  if (params.rounded && params.key_cache.dtype() != Dtype::kF16) {
+    return Error(ErrorCode::kDtypeMismatch,
+                 str(kOp, ": key cache is ", to_string(params.key_cache.dtype()),
+                     ", expected f16 for rounded numbers"));
+  }
   if (std::isfinite(params.scale) && std::isfinite(params.soft_cap) && params.soft_cap >= 0) {
     return {};
   }
@@ -95,9 +100,10 @@ Status attention(ComputeEncoder& encoder, const AttentionParams& params) {
   MLXN_TRY(check_memory(params));
   const KvCacheSizes& cache = sizes.cache;
   MLXN_ASSIGN(const Rows rows, Rows::deal(sizes, params.key_cache.dtype()));
-  MLXN_ASSIGN(
-      const std::string kernel,
-      float_kernel_name(str(kOp, "_", rows.room, "_", sizes.most_dim), params.key_cache.dtype()));
+  MLXN_ASSIGN(const std::string kernel,
+              float_kernel_name(
+                  str(kOp, params.rounded ? "_rounded_" : "_", rows.room, "_", sizes.most_dim),
+                  params.key_cache.dtype()));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const float scale =
       params.scale != 0 ? params.scale : 1 / std::sqrt(static_cast<float>(cache.dim));

@@ -16,14 +16,17 @@ struct AttentionParams {
   float scale = 0;            // of the scores; 0: 1 / sqrt(dim)
   uint32_t window = 0;        // a token sees this many keys, its own included; 0: all of them
   float soft_cap = 0;         // scores become cap * tanh(score / cap); 0: no cap
+  bool rounded = false;       // what is multiplied is rounded to bf16; for a cache of f16
 };
 
 // output = softmax(scale * q k^T) v for every token and head, over the keys of its sequence at its
 // own position and before; the cache must hold them, written by kv_write before. One token or many,
 // of any sequences. With more than `capacity` positions the last `capacity` are seen. Computed in
 // float with a running maximum, in an order that depends on the token's position alone: a token has
-// the same bits alone and among others. A token with a sequence that the cache does not have gives
-// zeros. kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
+// the same bits alone and among others. Rounded, what is multiplied is bf16: queries times the
+// scale, keys, values, and weights; an infinity in the cache counts as 65536. A token with a
+// sequence that the cache does not have gives zeros. kDtypeMismatch, kShapeMismatch, kOutOfRange
+// and kInvalidArgument for wrong arguments.
 Status attention(ComputeEncoder& encoder, const AttentionParams& params);
 
 }  // namespace mlxn

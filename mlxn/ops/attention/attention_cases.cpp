@@ -23,7 +23,15 @@ struct Setup {
   bool foreign = false;   // the last token has a sequence that is not there
   double large = 1;       // times which queries are larger
   bool infinite = false;  // the values of the last position
+  bool rounded = false;
 };
+
+// To the eight bits of a bfloat.
+double to_bfloat(double value) {
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  return std::ldexp(std::round(std::ldexp(fraction, 8)), exponent - 8);
+}
 
 // One token and head.
 void attend(const Values& v, const Setup& s, uint64_t token, uint64_t head,
@@ -35,15 +43,16 @@ void attend(const Values& v, const Setup& s, uint64_t token, uint64_t head,
   const uint64_t kv_head = head / (s.heads / s.cache.heads);
   const uint64_t seen =
       std::min({position + 1, s.cache.capacity, s.window == 0 ? position + 1 : s.window});
+  const auto number = [&](double value) { return s.rounded ? to_bfloat(value) : value; };
   const double scale = s.scale != 0 ? double(s.scale) : 1 / std::sqrt(double(s.cache.dim));
   std::vector<double> weights;
   double most = -INFINITY, total = 0;
   for (uint64_t p = position + 1 - seen; p <= position; ++p) {
     double score = 0;
     for (uint64_t d = 0; d < s.cache.dim; ++d) {
-      score += v[kQueries][row + d] * v[kKeyCache][s.cache.key(sequence, kv_head, p, d)];
+      score += number(v[kQueries][row + d] * scale) *
+               number(v[kKeyCache][s.cache.key(sequence, kv_head, p, d)]);
     }
-    score *= scale;
     if (s.soft_cap > 0) score = double(s.soft_cap) * std::tanh(score / double(s.soft_cap));
     weights.push_back(score);
     most = std::max(most, score);
@@ -53,7 +62,7 @@ void attend(const Values& v, const Setup& s, uint64_t token, uint64_t head,
     for (uint64_t d = 0; d < s.cache.dim; ++d) {
       output[row + d] +=
           weights[i] / total *
-          v[kValueCache][s.cache.value(sequence, kv_head, position + 1 - seen + i, d)];
+          number(v[kValueCache][s.cache.value(sequence, kv_head, position + 1 - seen + i, d)]);
     }
   }
 }
@@ -83,6 +92,9 @@ Fill cache_fill(const Setup& s, bool keys) {
   };
 }
 
+// The reference rounds queries, keys and values as rounded attention does, but not its weights.
+constexpr Tolerance kExact = {1e-11, 1e-5, 1e-5}, kRounded = {1e-5, 0.01, 0.01};
+
 OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use = Use::kTest) {
   std::vector<double> positions, sequences;
   uint64_t keys = 0;
@@ -93,7 +105,7 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
   }
   if (s.foreign) sequences.back() = double(s.cache.sequences);
   const Shape shape = {s.tokens, s.heads, s.cache.dim};
-  return {.variant = text(dtype),
+  return {.variant = s.rounded ? str(text(dtype), " rounded") : text(dtype),
           .shape = str(shape.to_string(), " at ", s.first_position, " of ",
                        s.cache.shape().to_string(), what),
           .tensors = {{kF32, shape, Role::kIn, uniform(-2 * s.large, 2 * s.large)},
@@ -112,10 +124,11 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
                                                 .output = call[kOutput],
                                                 .scale = s.scale,
                                                 .window = s.window,
-                                                .soft_cap = s.soft_cap});
+                                                .soft_cap = s.soft_cap,
+                                                .rounded = s.rounded});
               },
           .reference = [s](Values& v) { reference(v, s); },
-          .tolerance = {1e-11, 1e-5, 1e-5},
+          .tolerance = s.rounded ? kRounded : kExact,
           .flops = 4 * keys * s.heads * s.cache.dim,
           .bytes = keys * s.cache.heads * s.cache.dim * 2 * info(dtype).block_bytes,
           .use = use};
@@ -164,6 +177,19 @@ std::vector<WrongCall> wrong_calls() {
        with(0, 0),
        kDtypeMismatch,
        "attention: key cache is bf16, expected f32 or f16"},
+      {"rounded, with a cache of f32",
+       {queries, {kF32, {1, 2, 32, 64}}, tokens},
+       [](const Call& call) {
+         return attention(call.encoder, {.queries = call[0],
+                                         .key_cache = call[1],
+                                         .value_cache = call[1],
+                                         .positions = call[2],
+                                         .sequences = call[2],
+                                         .output = call[0],
+                                         .rounded = true});
+       },
+       kDtypeMismatch,
+       "attention: key cache is f32, expected f16 for rounded numbers"},
       {"scale NaN",
        {queries, cache, tokens},
        with(NAN, 0),
@@ -177,8 +203,9 @@ std::vector<WrongCall> wrong_calls() {
   };
 }
 
-void add_tests(OpCases& out, Dtype dtype) {
-  auto add = [&](const std::string& what, const Setup& s) {
+void add_tests(OpCases& out, Dtype dtype, bool rounded) {
+  auto add = [&](const std::string& what, Setup s) {
+    s.rounded = rounded;
     out.cases.push_back(make_case(dtype, what, s));
   };
   for (uint64_t dim : {8u, 64u, 80u, 96u, 128u, 256u}) {
@@ -193,6 +220,9 @@ void add_tests(OpCases& out, Dtype dtype) {
   add("", {3, 6, 20, {3, 2, 64, 64}});   // a token of each
   add("", {2, 12, 20, {2, 1, 64, 64}});  // more heads share keys than a threadgroup takes
   add("", {3, 12, 20, {1, 1, 64, 64}});
+  add("", {1, 4, 300, {1, 2, 320, 64}});  // several chunks
+  add("", {20, 4, 120, {1, 2, 160, 64}});
+  add(" window 150", {20, 4, 290, {1, 2, 320, 64}, 150});
   add(" window 1", {3, 2, 50, {1, 1, 64, 64}, 1});
   add(" window 7", {40, 2, 0, {1, 1, 64, 64}, 7});
   add(" window 33", {20, 2, 40, {1, 1, 64, 64}, 33});
@@ -202,8 +232,8 @@ void add_tests(OpCases& out, Dtype dtype) {
   add(" soft cap", {5, 4, 20, {1, 2, 64, 64}, 0, 0, 3.0f});
   add(" scale", {5, 4, 20, {1, 2, 64, 64}, 0, 0.3f});
   add(" a foreign sequence", {4, 2, 9, {2, 2, 32, 64}, 0, 0, 0, true});
-  // Only the last token sees them.
-  add(" infinite values", {8, 4, 20, {1, 2, 64, 64}, 0, 0.01f, 0, false, 1, true});
+  // Only the last token sees them. Rounded, they are finite.
+  if (!rounded) add(" infinite values", {8, 4, 20, {1, 2, 64, 64}, 0, 0.01f, 0, false, 1, true});
   add(" large scores", {5, 4, 40, {1, 2, 64, 64}, 0, 0, 0, false, 200});
 }
 
@@ -212,11 +242,13 @@ void add_tests(OpCases& out, Dtype dtype) {
 std::vector<OpCases> attention_cases() {
   OpCases out = {
       "attention", "mlxn/ops/attention/attention.h", "softmax(q kᵀ) v", {}, wrong_calls()};
-  for (Dtype dtype : {kF32, kF16}) {
-    add_tests(out, dtype);
-    for (const Setup& s :
-         {Setup{1, 9, 127, {1, 3, 128, 64}}, Setup{1, 9, 511, {1, 3, 512, 64}},
-          Setup{1, 32, 1023, {1, 8, 1024, 128}}, Setup{64, 9, 64, {1, 3, 128, 64}}}) {
+  const std::pair<Dtype, bool> variants[] = {{kF32, false}, {kF16, false}, {kF16, true}};
+  for (const auto& [dtype, rounded] : variants) {
+    add_tests(out, dtype, rounded);
+    for (Setup s : {Setup{1, 9, 15, {1, 3, 128, 64}}, Setup{1, 9, 127, {1, 3, 128, 64}},
+                    Setup{1, 9, 511, {1, 3, 512, 64}}, Setup{1, 32, 1023, {1, 8, 1024, 128}},
+                    Setup{64, 9, 64, {1, 3, 128, 64}}, Setup{512, 9, 0, {1, 3, 512, 64}}}) {
+      s.rounded = rounded;
       out.cases.push_back(make_case(dtype, "", s, Use::kBench));
     }
   }

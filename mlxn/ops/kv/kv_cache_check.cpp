@@ -13,11 +13,11 @@ Result<KvCacheSizes> check_kv_cache(std::string_view op, const Buffer& keys, con
     return Error(ErrorCode::kDtypeMismatch,
                  str(op, ": key cache is ", to_string(keys.dtype()), ", expected f32 or f16"));
   }
-  if (shape.size() != 4 || shape[2] % kKvTile != 0) {
+  if (shape.size() != 4 || shape[2] % kKvTile != 0 || shape[3] % 2 != 0) {
     return Error(ErrorCode::kShapeMismatch,
                  str(op, ": key cache has shape ", shape.to_string(),
                      ", expected [sequences, heads, capacity, dim] with a capacity that is a ",
-                     "multiple of ", kKvTile));
+                     "multiple of ", kKvTile, " and an even dim"));
   }
   MLXN_TRY(check_argument(values, ExpectedShape{op, "value cache", keys.dtype(), shape}));
   uint32_t sizes[4];

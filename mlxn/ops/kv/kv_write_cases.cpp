@@ -71,7 +71,7 @@ std::vector<WrongCall> wrong_calls() {
   };
   const std::pair<Dtype, Shape> keys = {kF32, {3, 2, 8}}, tokens = {kU32, {3}},
                                 cache = {kF16, {1, 2, 32, 8}}, other = {kBf16, {1, 2, 32, 8}},
-                                split = {kF16, {1, 2, 33, 8}};
+                                split = {kF16, {1, 2, 33, 8}}, odd = {kF16, {1, 2, 32, 9}};
   return {
       {"cache of another dtype",
        {keys, tokens, other, other},
@@ -84,6 +84,12 @@ std::vector<WrongCall> wrong_calls() {
        kShapeMismatch,
        "kv_write: key cache has shape [1, 2, 33, 8], expected [sequences, heads, capacity, dim] "
        "with a capacity that is a multiple of 32"},
+      {"heads of an odd size",
+       {{kF32, {3, 2, 9}}, tokens, odd, odd},
+       two_caches,
+       kShapeMismatch,
+       "kv_write: key cache has shape [1, 2, 32, 9], expected [sequences, heads, capacity, dim] "
+       "with a capacity that is a multiple of 32 and an even dim"},
       {"heads of another number",
        {{kF32, {3, 1, 8}}, tokens, cache, cache},
        two_caches,
