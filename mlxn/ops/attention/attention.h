@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "mlxn/core/encode/encoder.h"
+#include "mlxn/core/graph/fusion.h"
 
 namespace mlxn {
 
@@ -12,7 +13,7 @@ struct AttentionParams {
   const Buffer& value_cache;  // heads are a multiple of kv_heads and share them in order
   const Buffer& positions;    // u32 [tokens]
   const Buffer& sequences;    // u32 [tokens]
-  const Buffer& output;       // f32 [tokens, heads, dim]; may be the queries
+  const Buffer& output;       // f32 [tokens, heads, dim]; may be the queries; or see below
   float scale = 0;            // of the scores; 0: 1 / sqrt(dim)
   uint32_t window = 0;        // a token sees this many keys, its own included; 0: all of them
   float soft_cap = 0;         // scores become cap * tanh(score / cap); 0: no cap
@@ -24,9 +25,12 @@ struct AttentionParams {
 // of any sequences. With more than `capacity` positions the last `capacity` are seen. Computed in
 // float with a running maximum, in an order that depends on the token's position alone: a token has
 // the same bits alone and among others. Rounded, what is multiplied is bf16: queries times the
-// scale, keys, values, and weights; an infinity in the cache counts as 65536. A token with a
-// sequence that the cache does not have gives zeros. kDtypeMismatch, kShapeMismatch, kOutOfRange
-// and kInvalidArgument for wrong arguments.
+// scale, keys, values, and weights; an infinity in the cache counts as 65536; the output may then
+// be i32 rounded_shape(tokens, heads * dim), with dim a multiple of 32: what quantise_rows makes of
+// the results. A token with a sequence that the cache does not have gives zeros. kDtypeMismatch,
+// kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
 Status attention(ComputeEncoder& encoder, const AttentionParams& params);
+
+extern const FusionRule kAttentionQuantiseRule;  // for rounded attention
 
 }  // namespace mlxn

@@ -2,9 +2,10 @@
 // attention_rounded_{1,4,8}_{64,96,128,256}_f16: softmax(scale * q k^T) v for up to so many rows at
 // once, of heads of up to so many elements, with a cache of that type.
 // Buffers: 0 queries [tokens, heads, dim], 1 cache of keys, 2 cache of values, 3 positions and 4
-// sequences [tokens], 5 output [tokens, heads, dim], 6 AttentionArgs. Grid: threadgroups of 32
-// threads, (kv heads, shares of args.rows rows). The output may be the queries. dim is a multiple
-// of 8.
+// sequences [tokens], 5 output [tokens, heads, dim] or, for attention_rounded with args.tile, rows
+// of heads * dim elements in the layout of rounded_rows.h, 6 AttentionArgs. Grid: threadgroups of
+// 32 threads, (kv heads, shares of args.rows rows). The output may be the queries. dim is a
+// multiple of 8, of 32 with args.tile.
 //
 // A row is a token with one of the query heads that share a head of keys; a threadgroup takes rows
 // that lie side by side, so that what it reads of the cache serves all of them. Keys come in chunks
@@ -16,6 +17,7 @@
 // the rows beside it.
 #include "mlxn/ops/attention/attention_args.h"
 #include "mlxn/ops/attention/attention_arithmetic.h"
+#include "mlxn/ops/common/rounded_block.h"
 #include "mlxn/ops/kv/kv_layout.h"
 
 constant constexpr uint kLanes = kAttentionThreads;
@@ -263,10 +265,21 @@ template <typename N, uint D, uint M>
       simdgroup_barrier(mem_flags::mem_threadgroup);
     }
 
+    const bool to_codes = N::kRounds && args.tile != 0;
+    for (uint m = begin; to_codes && m < end; ++m) {
+      const float sum = simd_sum((rows.total + m * kLanes)[lane]);
+      const uint token = (first_row + m) / share, head = kv_head * share + (first_row + m) % share;
+      const RoundedRow row(reinterpret_cast<device int*>(output), token, args.tokens,
+                           args.heads * (dim / kRoundedBlock), args.tile);
+      for (uint i = 0; i < dim; i += kLanes) {
+        const float value = known ? N::result((rows.result + m * D + i)[lane], sum) : 0.0f;
+        store_rounded(value, row, (head * dim + i) / kRoundedBlock, lane);
+      }
+    }
 #pragma unroll
     for (uint m = 0; m < M; ++m) {
       const float sum = simd_sum((rows.total + m * kLanes)[lane]);
-      if (m < begin || m >= end) continue;
+      if (to_codes || m < begin || m >= end) continue;
       for (uint i = 0; i < D; i += kLanes) {
         if (i + lane >= dim) continue;
         (output + at[m] + i)[lane] = known ? N::result((rows.result + m * D + i)[lane], sum) : 0.0f;

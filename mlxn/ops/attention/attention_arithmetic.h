@@ -21,6 +21,7 @@ struct ExactNumbers {
   static constexpr constant bool kFinite = false;  // the cache may hold infinities and NaN
   static constexpr constant float kScore = 1;      // a score is this times a sum of products
   static constexpr constant bool kInPlace = true;  // weights are as large as scores
+  static constexpr constant bool kRounds = false;  // results may be rounded to 8 bits
   using Weight = float;
   using Pair = float2;       // of queries and of weights
   using Stored = vec<T, 2>;  // in the cache
@@ -44,6 +45,7 @@ struct RoundedNumbers {
   static constexpr constant bool kFinite = true;
   static constexpr constant float kScore = 0x1p56f;
   static constexpr constant bool kInPlace = false;
+  static constexpr constant bool kRounds = true;
   using Weight = ushort;  // a bfloat
   using Pair = bfloat2;
   using Stored = uint;

@@ -177,6 +177,20 @@ std::vector<WrongCall> wrong_calls() {
        with(0, 0),
        kDtypeMismatch,
        "attention: key cache is bf16, expected f32 or f16"},
+      {"results rounded, numbers exact",
+       {queries, cache, tokens, {kI32, {1, 8, 4, 13}}},
+       [](const Call& call) {
+         return attention(call.encoder, {.queries = call[0],
+                                         .key_cache = call[1],
+                                         .value_cache = call[1],
+                                         .positions = call[2],
+                                         .sequences = call[2],
+                                         .output = call[3]});
+       },
+       kUnsupported,
+       "attention: output is i32 with exact numbers and heads of 64 elements, expected rounded "
+       "ones "
+       "and a multiple of 32"},
       {"rounded, with a cache of f32",
        {queries, {kF32, {1, 2, 32, 64}}, tokens},
        [](const Call& call) {
