@@ -231,12 +231,14 @@ TEST_F(Fusion, NormsAndActivationsAreRoundedAsTheyAreMade) {
 TEST_F(Fusion, AttentionIsRoundedAsItIsMade) {
   for (const uint64_t tokens : {1u, 3u, 7u, 21u}) {
     for (const uint64_t dim : {64u, 80u, 96u}) {
-      for (const bool rounded : {true, false}) {
+      for (const auto& [cache, rounded] : {std::pair(kF16, true), {kF16, false}, {kQ8_0, true}}) {
+        if (dim % info(cache).block_elements != 0) continue;
         all_.clear();
         const Buffer given = random(kF32, {tokens, 6, dim}),
-                     queries = random(kF32, {tokens, 6, dim}), keys = random(kF16, {3, 2, 64, dim}),
-                     values = random(kF16, {3, 2, 64, dim}), positions = counting({tokens}, 20),
-                     sequences = counting({tokens}, 0), rows = *queries.reshape({tokens, 6 * dim}),
+                     queries = random(kF32, {tokens, 6, dim}),
+                     keys = random(cache, {3, 2, 64, dim}), values = random(cache, {3, 2, 64, dim}),
+                     positions = counting({tokens}, 20), sequences = counting({tokens}, 0),
+                     rows = *queries.reshape({tokens, 6 * dim}),
                      codes = random(kI32, *rounded_shape(tokens, 6 * dim));
         const auto graph = record([&](ComputeEncoder& encoder) -> Status {
           MLXN_TRY(elementwise_add(encoder, {given, given, queries}));

@@ -139,7 +139,9 @@ Status attention_block(const ForwardPass& pass, const AttentionBlock& block,
   MLXN_TRY(kv_write(encoder,
                     {v.key, v.value, pass.positions, pass.sequences, cache.keys, cache.values}));
   // Where activations are rounded to 8 bits, 16 are enough.
-  const bool rounded = block.output.weights.packed && cache.keys.dtype() == Dtype::kF16;
+  const Dtype stored = cache.keys.dtype();
+  const bool rounded =
+      stored == Dtype::kQ8_0 || (stored == Dtype::kF16 && block.output.weights.packed);
   MLXN_TRY(attention(encoder, {.queries = v.query,
                                .key_cache = cache.keys,
                                .value_cache = cache.values,

@@ -40,14 +40,20 @@ Result<std::vector<Buffer>> allocate(const Device& device, Dtype dtype,
 Result<std::unique_ptr<State>> KvCache::create(const Device& device,
                                                const std::vector<KvLayer>& layers,
                                                const StateOptions& options) {
-  if (options.cache != Dtype::kF16 && options.cache != Dtype::kF32) {
+  const Dtype dtype = options.cache;
+  if (dtype != Dtype::kF16 && dtype != Dtype::kF32 && dtype != Dtype::kQ8_0) {
     return Error(ErrorCode::kDtypeMismatch,
-                 str("a KV cache of ", to_string(options.cache), ", expected f16 or f32"));
+                 str("a KV cache of ", to_string(dtype), ", expected f16, f32 or q8_0"));
   }
   MLXN_ASSIGN(const uint64_t capacity, checked_align_up<uint64_t>(options.context, kKvTile));
   uint64_t total = 0;
   std::vector<Shape> shapes;
   for (const KvLayer& layer : layers) {
+    if (const uint32_t block = info(dtype).block_elements; layer.head_dim % block != 0) {
+      return Error(ErrorCode::kUnsupported,
+                   str("a KV cache of ", to_string(dtype), " for heads of ", layer.head_dim,
+                       " elements, expected a multiple of ", block));
+    }
     const Shape shape = {options.sequences, layer.kv_heads, capacity, layer.head_dim};
     shapes.insert(shapes.end(), 2, shape);  // keys and values
     MLXN_ASSIGN(const uint64_t bytes, size_bytes(options.cache, shape));

@@ -35,7 +35,7 @@ struct Rows {
     MLXN_ASSIGN(const uint32_t all, fits_32_bits(kOp, "tokens times heads", sizes.tokens * share));
     const bool apart = sizes.tokens <= sizes.cache.sequences;
     const auto rows = static_cast<uint32_t>(std::min<uint64_t>(apart ? share : all, kMost));
-    const bool tight = cache == Dtype::kF16;  // f32 is for comparisons: no kernels for few rows
+    const bool tight = cache != Dtype::kF32;  // f32 is for comparisons: no kernels for few rows
     return Rows{all, rows, !tight ? 8u : rows == 1 ? 1u : rows <= 4 ? 4u : 8u};
   }
 };
@@ -49,10 +49,12 @@ Result<uint32_t> kernel_for(uint32_t dim) {
 }
 
 Status check_numbers(const AttentionParams& params) {
-  if (params.rounded && params.key_cache.dtype() != Dtype::kF16) {
-    return Error(ErrorCode::kDtypeMismatch,
-                 str(kOp, ": key cache is ", to_string(params.key_cache.dtype()),
-                     ", expected f16 for rounded numbers"));
+  const Dtype cache = params.key_cache.dtype();
+  if (cache != Dtype::kF16 && params.rounded != (cache == Dtype::kQ8_0)) {
+    return Error(
+        ErrorCode::kDtypeMismatch,
+        str(kOp, ": key cache is ", to_string(cache), ", expected f16",
+            params.rounded ? " or q8_0 for rounded numbers" : " or f32 for exact numbers"));
   }
   if (std::isfinite(params.scale) && std::isfinite(params.soft_cap) && params.soft_cap >= 0) {
     return {};
@@ -122,7 +124,7 @@ Status attention(ComputeEncoder& encoder, const AttentionParams& params) {
   const KvCacheSizes& cache = sizes.cache;
   MLXN_ASSIGN(const Rows rows, Rows::deal(sizes, params.key_cache.dtype()));
   MLXN_ASSIGN(const std::string kernel,
-              float_kernel_name(
+              weight_kernel_name(
                   str(kOp, params.rounded ? "_rounded_" : "_", rows.room, "_", sizes.most_dim),
                   params.key_cache.dtype()));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));

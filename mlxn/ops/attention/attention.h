@@ -8,8 +8,9 @@
 namespace mlxn {
 
 struct AttentionParams {
-  const Buffer& queries;      // f32 [tokens, heads, dim]; dim at most 256, a multiple of 8
-  const Buffer& key_cache;    // f32 or f16 [sequences, kv_heads, capacity, dim], see kv_write.h;
+  const Buffer& queries;  // f32 [tokens, heads, dim]; dim at most 256, a multiple of 8
+  const Buffer&
+      key_cache;  // f32, f16 or q8_0 [sequences, kv_heads, capacity, dim], see kv_write.h;
   const Buffer& value_cache;  // heads are a multiple of kv_heads and share them in order
   const Buffer& positions;    // u32 [tokens]
   const Buffer& sequences;    // u32 [tokens]
@@ -17,7 +18,7 @@ struct AttentionParams {
   float scale = 0;            // of the scores; 0: 1 / sqrt(dim)
   uint32_t window = 0;        // a token sees this many keys, its own included; 0: all of them
   float soft_cap = 0;         // scores become cap * tanh(score / cap); 0: no cap
-  bool rounded = false;       // what is multiplied is rounded to bf16; for a cache of f16
+  bool rounded = false;       // what is multiplied is rounded to bf16; not for f32, always for q8_0
 };
 
 // output = softmax(scale * q k^T) v for every token and head, over the keys of its sequence at its

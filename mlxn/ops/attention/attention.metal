@@ -1,11 +1,11 @@
 // attention_{1,4,8}_{64,96,128,256}_f16, attention_8_{64,96,128,256}_f32 and
-// attention_rounded_{1,4,8}_{64,96,128,256}_f16: softmax(scale * q k^T) v for up to so many rows at
-// once, of heads of up to so many elements, with a cache of that type.
-// Buffers: 0 queries [tokens, heads, dim], 1 cache of keys, 2 cache of values, 3 positions and 4
-// sequences [tokens], 5 output [tokens, heads, dim] or, for attention_rounded with args.tile, rows
-// of heads * dim elements in the layout of rounded_rows.h, 6 AttentionArgs. Grid: threadgroups of
-// 32 threads, (kv heads, shares of args.rows rows). The output may be the queries. dim is a
-// multiple of 8, of 32 with args.tile.
+// attention_rounded_{1,4,8}_{64,96,128,256}_{f16,q8_0}: softmax(scale * q k^T) v for up to so many
+// rows at once, of heads of up to so many elements, with a cache of that type. Buffers: 0 queries
+// [tokens, heads, dim], 1 cache of keys, 2 cache of values, 3 positions and 4 sequences [tokens], 5
+// output [tokens, heads, dim] or, for attention_rounded with args.tile, rows of heads * dim
+// elements in the layout of rounded_rows.h, 6 AttentionArgs. Grid: threadgroups of 32 threads, (kv
+// heads, shares of args.rows rows). The output may be the queries. dim is a multiple of 8, of 32
+// with args.tile.
 //
 // A row is a token with one of the query heads that share a head of keys; a threadgroup takes rows
 // that lie side by side, so that what it reads of the cache serves all of them. Keys come in chunks
@@ -65,7 +65,7 @@ inline void make_scores(threadgroup Rows<N, D, M>& rows, device const typename N
 #pragma unroll
   for (uint m = 0; m < M; ++m) scores[m] = 0;
   for (uint d = 0; d < dim / 2; ++d) {
-    const typename N::Loaded key = N::load((keys + d * kLanes)[lane]);
+    const typename N::Loaded key = N::key(keys, d, dim, lane);
 #pragma unroll
     for (uint m = 0; m < M; ++m)
       scores[m] = N::add(rows.query[m * rows.kPairs + d], key, scores[m]);
@@ -113,7 +113,7 @@ inline void make_weights(threadgroup Rows<N, D, M>& rows, uint m, uint start, ui
   float total = (rows.total + m * kLanes)[lane] * rescale;
   for (uint t = first_tile; t < end_tile; ++t) {
     const typename N::Weight weight = N::weight((scores + t * kKvTile)[lane] - now);
-    total += N::value(weight);
+    total += N::value_of(weight);
     (weights + t * kKvTile)[lane] = weight;
   }
   (rows.most + m * kLanes)[lane] = now;
@@ -121,12 +121,12 @@ inline void make_weights(threadgroup Rows<N, D, M>& rows, uint m, uint start, ui
   (rows.rescale + m * kLanes)[lane] = rescale;
 }
 
-// Values of a tile, from thread 0's element on, and the tile's place in its chunk.
+// Values of a tile, and its place in its chunk.
 template <typename N>
 struct Values {
-  device const typename N::Stored* pairs;
-  uint tile, position;  // of the tile; of its first position
-  uint dim, left;       // elements of a value; of them for threads, from `pairs` on
+  device const typename N::Stored* tile;
+  uint number, position;  // of the tile; of its first position
+  uint dim, first;        // elements of a value; the first one for thread 0
 };
 
 // Adds the values of positions `begin` up to `end` of a tile, both even, with their weights, to
@@ -138,22 +138,22 @@ inline void add_values(thread float (&sums)[Sums], threadgroup Rows<N, D, M>& ro
   for (uint p = begin; p < end; p += 2) {
 #pragma unroll
     for (uint b = 0; b < Sums / M; ++b) {
-      const bool inside = Whole || b * kLanes + lane < values.left;
-      device const typename N::Stored* pairs = values.pairs + p / 2 * values.dim + b * kLanes;
-      const typename N::Loaded value = N::load(inside ? pairs[lane] : typename N::Stored(0));
+      const uint i = values.first + b * kLanes;
+      const bool inside = Whole || i + lane < values.dim;
+      const typename N::Loaded value = N::value(values.tile, i, p, values.dim, inside, lane);
 #pragma unroll
       for (uint m = 0; m < M; ++m) {
         threadgroup const typename N::Weight* weights =
-            weights_of(rows, m) + values.tile * kKvTile + p;
+            weights_of(rows, m) + values.number * kKvTile + p;
         thread float& sum = sums[b * M + m];
         if (All) {
           sum = N::add(N::pair(weights[0], weights[1]), value, sum);
           continue;
         }
         const Span span = rows.span[m];
-        const float one = fma(N::value(weights[0]), static_cast<float>(value.x), sum);
+        const float one = fma(N::value_of(weights[0]), static_cast<float>(value.x), sum);
         sum = span.has(values.position + p) ? one : sum;
-        const float two = fma(N::value(weights[1]), static_cast<float>(value.y), sum);
+        const float two = fma(N::value_of(weights[1]), static_cast<float>(value.y), sum);
         sum = span.has(values.position + p + 1) ? two : sum;
       }
     }
@@ -225,7 +225,7 @@ template <typename N, uint D, uint M>
         const ulong tile =
             kv_tile(sequence, kv_head, (start / kKvTile + t) % (args.capacity / kKvTile),
                     args.kv_heads, args.capacity, dim);
-        make_scores(rows, key_cache + tile / 2, t, dim, args.soft_cap, lane);
+        make_scores(rows, key_cache + N::offset(tile), t, dim, args.soft_cap, lane);
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
       for (uint m = begin; m < end; ++m) make_weights(rows, m, start, first_tile, end_tile, lane);
@@ -242,8 +242,7 @@ template <typename N, uint D, uint M>
               kv_tile(sequence, kv_head, (start / kKvTile + t) % (args.capacity / kKvTile),
                       args.kv_heads, args.capacity, dim);
           const uint first = start + t * kKvTile;
-          const Values<N> values = {value_cache + tile / 2 + i, t, first, dim == D ? D : dim,
-                                    max(dim, i) - i};
+          const Values<N> values = {value_cache + N::offset(tile), t, first, dim == D ? D : dim, i};
           const uint end = min(highest - first, kKvTile - 1) / 2 * 2 + 2;
           // Up to here all rows see all positions.
           const uint shared = N::kFinite ? end
@@ -292,14 +291,17 @@ template <typename N, uint D, uint M>
 using ExactHalves = ExactNumbers<half>;
 using ExactFloats = ExactNumbers<float>;
 
-#define MLXN_ENTRY(dim)                                                               \
-  MLXN_KERNEL("attention_1_" #dim "_f16", attention, ExactHalves, dim, 1);            \
-  MLXN_KERNEL("attention_4_" #dim "_f16", attention, ExactHalves, dim, 4);            \
-  MLXN_KERNEL("attention_8_" #dim "_f16", attention, ExactHalves, dim, 8);            \
-  MLXN_KERNEL("attention_8_" #dim "_f32", attention, ExactFloats, dim, 8);            \
-  MLXN_KERNEL("attention_rounded_1_" #dim "_f16", attention, RoundedNumbers, dim, 1); \
-  MLXN_KERNEL("attention_rounded_4_" #dim "_f16", attention, RoundedNumbers, dim, 4); \
-  MLXN_KERNEL("attention_rounded_8_" #dim "_f16", attention, RoundedNumbers, dim, 8);
+#define MLXN_ENTRY(dim)                                                              \
+  MLXN_KERNEL("attention_1_" #dim "_f16", attention, ExactHalves, dim, 1);           \
+  MLXN_KERNEL("attention_4_" #dim "_f16", attention, ExactHalves, dim, 4);           \
+  MLXN_KERNEL("attention_8_" #dim "_f16", attention, ExactHalves, dim, 8);           \
+  MLXN_KERNEL("attention_8_" #dim "_f32", attention, ExactFloats, dim, 8);           \
+  MLXN_KERNEL("attention_rounded_1_" #dim "_f16", attention, RoundedHalves, dim, 1); \
+  MLXN_KERNEL("attention_rounded_4_" #dim "_f16", attention, RoundedHalves, dim, 4); \
+  MLXN_KERNEL("attention_rounded_8_" #dim "_f16", attention, RoundedHalves, dim, 8); \
+  MLXN_KERNEL("attention_rounded_1_" #dim "_q8_0", attention, RoundedCodes, dim, 1); \
+  MLXN_KERNEL("attention_rounded_4_" #dim "_q8_0", attention, RoundedCodes, dim, 4); \
+  MLXN_KERNEL("attention_rounded_8_" #dim "_q8_0", attention, RoundedCodes, dim, 8);
 MLXN_ENTRY(64)
 MLXN_ENTRY(96)
 MLXN_ENTRY(128)

@@ -28,9 +28,11 @@ std::optional<RecordedAttention> read_attention(const CapturedNode& node) {
     return std::nullopt;
   const Shape heads = {args->tokens, args->heads, args->dim},
               cache = {args->sequences, args->kv_heads, args->capacity, args->dim};
+  const std::string_view name = node.pipeline.name();
+  const Dtype dtype = name.ends_with("_q8_0") ? Dtype::kQ8_0 : Dtype::kF16;
   const auto queries = recorded_buffer(node, 0, Dtype::kF32, heads);
-  const auto key_cache = recorded_buffer(node, 1, Dtype::kF16, cache);
-  const auto value_cache = recorded_buffer(node, 2, Dtype::kF16, cache);
+  const auto key_cache = recorded_buffer(node, 1, dtype, cache);
+  const auto value_cache = recorded_buffer(node, 2, dtype, cache);
   const auto positions = recorded_buffer(node, 3, Dtype::kU32, {args->tokens});
   const auto sequences = recorded_buffer(node, 4, Dtype::kU32, {args->tokens});
   const auto output =

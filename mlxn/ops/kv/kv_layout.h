@@ -21,3 +21,18 @@ inline uint kv_key_offset(uint row, uint d) {
 inline uint kv_value_offset(uint row, uint d, uint dim) {
   return row / 2 * (2 * dim) + d * 2 + row % 2;
 }
+
+// Codes of q8_0 lie in a tile as elements would, a byte each. Behind them are the scales of blocks
+// of kKvBlock elements: those of a tile's positions side by side, block after block.
+constant constexpr uint kKvBlock = 32;
+
+// The byte at which a tile begins that so many elements lie in front of.
+inline ulong kv_codes_offset(ulong elements) {
+  return elements / kKvBlock * (kKvBlock + 2);
+}
+
+template <typename T>
+inline device const half* kv_scales(device const T* tile, uint dim) {
+  return reinterpret_cast<device const half*>(reinterpret_cast<device const uchar*>(tile) +
+                                              dim * kKvTile);
+}
