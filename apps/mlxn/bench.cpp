@@ -329,8 +329,8 @@ void add_bench(CLI::App& app, Run& run) {
       ->delimiter(',');
   command->add_option("-b,--batch-size", options->model.chunk, "tokens in one pass (default 512)")
       ->check(CLI::Range(1, 65536));
-  command->add_option("--cache-type", options->model.cache, "keys and values as f16 or f32")
-      ->check(CLI::IsMember({"f16", "f32"}));
+  command->add_option("--cache-type", options->model.cache, "keys and values as f16, q8_0 or f32")
+      ->check(CLI::IsMember({"f16", "q8_0", "f32"}));
   command->add_option("-r,--repetitions", options->repetitions, "of each test (default 5)")
       ->check(CLI::Range(1, 1000));
   command->add_option("-o,--output", options->format, "md (default), csv, json or jsonl")

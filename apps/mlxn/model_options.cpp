@@ -29,8 +29,9 @@ void add_evaluator_options(CLI::App& command, ModelOptions& options,
                      str("most tokens of a sequence (default: ", default_context, ")"));
   command.add_option("-b,--batch", options.chunk, "tokens of the prompt in one pass (default 512)")
       ->check(CLI::Range(1, 65536));
-  command.add_option("--cache-type", options.cache, "keys and values as f16 (default) or f32")
-      ->check(CLI::IsMember({"f16", "f32"}));
+  command
+      .add_option("--cache-type", options.cache, "keys and values as f16 (default), q8_0 or f32")
+      ->check(CLI::IsMember({"f16", "q8_0", "f32"}));
 }
 
 Result<std::shared_ptr<const model::Model>> load_model(const ModelOptions& options) {

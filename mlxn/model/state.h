@@ -10,7 +10,7 @@ namespace mlxn::model {
 struct StateOptions {
   uint64_t context = 0;  // positions of each sequence
   uint32_t sequences = 1;
-  Dtype cache = Dtype::kF16;  // of keys and values, where there are some; or f32
+  Dtype cache = Dtype::kF16;  // of keys and values, where there are some; f32 or q8_0
 };
 
 // What an architecture keeps of the tokens of its sequences from one pass to the next: keys and

@@ -159,7 +159,15 @@ TEST(ModelFileState, LayersOfAKvCacheMayDiffer) {
   EXPECT_EQ(cache.byte_len(), 4u * 3 * 64 * (32 + 2 * 64) * 2);
   const auto refused = KvCache::create(*device, {{1, 32}}, {.context = 1, .cache = Dtype::kBf16});
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message(), HasSubstr("KV cache of bf16, expected f16 or f32"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("KV cache of bf16, expected f16, f32 or q8_0"));
+  const auto codes =
+      KvCache::create(*device, {{1, 32}}, {.context = 40, .sequences = 3, .cache = Dtype::kQ8_0});
+  ASSERT_TRUE(codes) << codes.error().to_string();
+  EXPECT_EQ((*codes)->byte_len(), 34u * 3 * 64 * 2);
+  const auto odd = KvCache::create(*device, {{1, 80}}, {.context = 1, .cache = Dtype::kQ8_0});
+  ASSERT_FALSE(odd);
+  EXPECT_EQ(odd.error().message(),
+            "a KV cache of q8_0 for heads of 80 elements, expected a multiple of 32");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "mlxn/base/strings.h"
 #include "mlxn/core/graph/graph.h"
 #include "mlxn/ops/activation/silu_mul.h"
+#include "mlxn/ops/attention/attention.h"
 #include "mlxn/ops/elementwise/elementwise.h"
 #include "mlxn/ops/fusion_rules.h"
 #include "mlxn/ops/kv/kv_write.h"
@@ -223,6 +224,42 @@ TEST_F(Fusion, NormsAndActivationsAreRoundedAsTheyAreMade) {
         return quantise_rows(encoder, {normed, rounded});
       });
       EXPECT_EQ(expect_same(activation, 1), (Counts{{"silu_mul + quantise_rows", 1}})) << rows;
+    }
+  }
+}
+
+TEST_F(Fusion, AttentionIsRoundedAsItIsMade) {
+  for (const uint64_t tokens : {1u, 3u, 7u, 21u}) {
+    for (const uint64_t dim : {64u, 80u, 96u}) {
+      for (const auto& [cache, rounded] : {std::pair(kF16, true), {kF16, false}, {kQ8_0, true}}) {
+        if (dim % info(cache).block_elements != 0) continue;
+        all_.clear();
+        const Buffer given = random(kF32, {tokens, 6, dim}),
+                     queries = random(kF32, {tokens, 6, dim}),
+                     keys = random(cache, {3, 2, 64, dim}), values = random(cache, {3, 2, 64, dim}),
+                     positions = counting({tokens}, 20), sequences = counting({tokens}, 0),
+                     rows = *queries.reshape({tokens, 6 * dim}),
+                     codes = random(kI32, *rounded_shape(tokens, 6 * dim));
+        const auto graph = record([&](ComputeEncoder& encoder) -> Status {
+          MLXN_TRY(elementwise_add(encoder, {given, given, queries}));
+          MLXN_TRY(attention(encoder, {.queries = queries,
+                                       .key_cache = keys,
+                                       .value_cache = values,
+                                       .positions = positions,
+                                       .sequences = sequences,
+                                       .output = queries,
+                                       .window = 9,
+                                       .rounded = rounded}));
+          return quantise_rows(encoder, {rows, codes});
+        });
+        temporary_ = {};
+        EXPECT_EQ(expect_same(graph, 3), Counts()) << "the results are wanted too";
+        temporary_ = {queries};
+        const bool fits = rounded && dim % 32 == 0;
+        EXPECT_EQ(expect_same(graph, fits ? 2 : 3),
+                  fits ? (Counts{{"attention + quantise_rows", 1}}) : Counts())
+            << tokens << " tokens, heads of " << dim;
+      }
     }
   }
 }

@@ -149,7 +149,8 @@ TEST_P(Ops, RowsOfAProductDoNotKnowEachOther) {
 }
 
 TEST_P(Ops, TokensDoNotKnowEachOther) {
-  const Dtype type = dtype() == Dtype::kBf16 ? Dtype::kF32 : dtype();  // that caches have
+  const bool rounded = dtype() == Dtype::kBf16;  // numbers, with a cache of f16
+  const Dtype type = rounded ? Dtype::kF16 : dtype();
   const Shape cache = {2, 2, 96, 64};
   const Buffer keys = random(type, cache), values = random(type, cache);
   const Buffer queries = random(Dtype::kF32, {6, 4, 64}), all = random(Dtype::kF32, {6, 4, 64});
@@ -158,7 +159,13 @@ TEST_P(Ops, TokensDoNotKnowEachOther) {
                     const Buffer& out) {
     const Buffer at = numbers(p), of = numbers(s);
     run([&](CommandEncoder& encoder) {
-      return attention(encoder, {q, keys, values, at, of, out});
+      return attention(encoder, {.queries = q,
+                                 .key_cache = keys,
+                                 .value_cache = values,
+                                 .positions = at,
+                                 .sequences = of,
+                                 .output = out,
+                                 .rounded = rounded});
     });
   };
   attend(queries, positions, sequences, all);

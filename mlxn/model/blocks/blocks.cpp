@@ -143,13 +143,18 @@ Status attention_block(const ForwardPass& pass, const AttentionBlock& block,
     MLXN_TRY(rope(encoder, {*heads, turns.table, *heads, turns.pairs}));
   MLXN_TRY(kv_write(encoder,
                     {v.key, v.value, pass.positions, pass.sequences, cache.keys, cache.values}));
+  // Where activations are rounded to 8 bits, 16 are enough.
+  const Dtype stored = cache.keys.dtype();
+  const bool rounded =
+      stored == Dtype::kQ8_0 || (stored == Dtype::kF16 && block.output.weights.packed);
   MLXN_TRY(attention(encoder, {.queries = v.query,
                                .key_cache = cache.keys,
                                .value_cache = cache.values,
                                .positions = pass.positions,
                                .sequences = pass.sequences,
                                .output = v.query,
-                               .window = p.window}));
+                               .window = p.window,
+                               .rounded = rounded}));
   MLXN_ASSIGN(const ProjectionInput attended,
               projection_input(pass, v.query, {&block.output.weights}, v.rounded));
   MLXN_TRY(project(pass, block.output, attended, v.normed));

@@ -22,14 +22,14 @@ class KvCache final : public State {
                                                const std::vector<KvLayer>& layers,
                                                const StateOptions& options);
 
-  const Buffer& keys(uint32_t layer) const { return keys_[layer]; }
-  const Buffer& values(uint32_t layer) const { return values_[layer]; }
+  const Buffer& keys(uint32_t layer) const { return buffers_[2 * layer]; }
+  const Buffer& values(uint32_t layer) const { return buffers_[2 * layer + 1]; }
   uint64_t byte_len() const override;
   uint64_t truncate(uint32_t, uint64_t, uint64_t length) override { return length; }
 
  private:
   KvCache() = default;
-  std::vector<Buffer> keys_, values_;
+  std::vector<Buffer> buffers_;  // keys and values of a layer after the other
 };
 
 }  // namespace mlxn::model

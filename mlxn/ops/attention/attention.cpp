@@ -8,6 +8,7 @@
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/kv/kv_cache_check.h"
+#include "mlxn/ops/matmul/quantise_rows.h"
 #include "mlxn/ops/op_kind.h"
 
 namespace mlxn {
@@ -34,7 +35,7 @@ struct Rows {
     MLXN_ASSIGN(const uint32_t all, fits_32_bits(kOp, "tokens times heads", sizes.tokens * share));
     const bool apart = sizes.tokens <= sizes.cache.sequences;
     const auto rows = static_cast<uint32_t>(std::min<uint64_t>(apart ? share : all, kMost));
-    const bool tight = cache == Dtype::kF16;  // f32 is for comparisons: no kernels for few rows
+    const bool tight = cache != Dtype::kF32;  // f32 is for comparisons: no kernels for few rows
     return Rows{all, rows, !tight ? 8u : rows == 1 ? 1u : rows <= 4 ? 4u : 8u};
   }
 };
@@ -48,12 +49,38 @@ Result<uint32_t> kernel_for(uint32_t dim) {
 }
 
 Status check_numbers(const AttentionParams& params) {
+  const Dtype cache = params.key_cache.dtype();
+  if (cache != Dtype::kF16 && params.rounded != (cache == Dtype::kQ8_0)) {
+    return Error(
+        ErrorCode::kDtypeMismatch,
+        str(kOp, ": key cache is ", to_string(cache), ", expected f16",
+            params.rounded ? " or q8_0 for rounded numbers" : " or f32 for exact numbers"));
+  }
   if (std::isfinite(params.scale) && std::isfinite(params.soft_cap) && params.soft_cap >= 0) {
     return {};
   }
   return Error(ErrorCode::kInvalidArgument,
                str(kOp, ": scale ", params.scale, " and soft cap ", params.soft_cap,
                    ", expected finite numbers, the second not negative"));
+}
+
+// Whether results are to be rounded to 8 bits.
+bool rounds(const AttentionParams& params) {
+  return params.output.dtype() == Dtype::kI32;
+}
+
+Status check_output(const AttentionParams& params) {
+  const Shape& shape = params.queries.shape();
+  if (!rounds(params))
+    return check_argument(params.output, ExpectedShape{kOp, "output", Dtype::kF32, shape});
+  if (!params.rounded || shape[2] % kRoundedBlock != 0) {
+    return Error(ErrorCode::kUnsupported,
+                 str(kOp, ": output is i32 with ", params.rounded ? "rounded" : "exact",
+                     " numbers and heads of ", shape[2],
+                     " elements, expected rounded ones and a multiple of ", kRoundedBlock));
+  }
+  MLXN_ASSIGN(const Shape rounded, rounded_shape(shape[0], shape[1] * shape[2]));
+  return check_argument(params.output, ExpectedShape{kOp, "output", Dtype::kI32, rounded});
 }
 
 Result<Sizes> check(const AttentionParams& params) {
@@ -66,7 +93,7 @@ Result<Sizes> check(const AttentionParams& params) {
                      cache.dim, "] with a multiple of ", cache.heads, " heads"));
   }
   MLXN_TRY(check_argument(params.queries, ExpectedShape{kOp, "queries", Dtype::kF32, shape}));
-  MLXN_TRY(check_argument(params.output, ExpectedShape{kOp, "output", Dtype::kF32, shape}));
+  MLXN_TRY(check_output(params));
   MLXN_TRY(check_argument(params.positions, {kOp, "positions", Dtype::kU32, shape[0]}));
   MLXN_TRY(check_argument(params.sequences, {kOp, "sequences", Dtype::kU32, shape[0]}));
   MLXN_ASSIGN(const uint32_t tokens, fits_32_bits(kOp, "tokens", shape[0]));
@@ -77,7 +104,8 @@ Result<Sizes> check(const AttentionParams& params) {
 }
 
 Status check_memory(const AttentionParams& params) {
-  MLXN_TRY(check_overlap(kOp, params.output, params.queries, "queries"));
+  MLXN_TRY(rounds(params) ? check_apart(kOp, params.output, params.queries, "queries")
+                          : check_overlap(kOp, params.output, params.queries, "queries"));
   const std::pair<const Buffer*, const char*> inputs[] = {{&params.key_cache, "key cache"},
                                                           {&params.value_cache, "value cache"},
                                                           {&params.positions, "positions"},
@@ -95,15 +123,24 @@ Status attention(ComputeEncoder& encoder, const AttentionParams& params) {
   MLXN_TRY(check_memory(params));
   const KvCacheSizes& cache = sizes.cache;
   MLXN_ASSIGN(const Rows rows, Rows::deal(sizes, params.key_cache.dtype()));
-  MLXN_ASSIGN(
-      const std::string kernel,
-      float_kernel_name(str(kOp, "_", rows.room, "_", sizes.most_dim), params.key_cache.dtype()));
+  MLXN_ASSIGN(const std::string kernel,
+              weight_kernel_name(
+                  str(kOp, params.rounded ? "_rounded_" : "_", rows.room, "_", sizes.most_dim),
+                  params.key_cache.dtype()));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const float scale =
       params.scale != 0 ? params.scale : 1 / std::sqrt(static_cast<float>(cache.dim));
-  const AttentionArgs args = {sizes.tokens,    sizes.heads,    cache.dim,      rows.of_threadgroup,
-                              cache.sequences, cache.heads,    cache.capacity, params.window,
-                              scale,           params.soft_cap};
+  const AttentionArgs args = {sizes.tokens,
+                              sizes.heads,
+                              cache.dim,
+                              rows.of_threadgroup,
+                              cache.sequences,
+                              cache.heads,
+                              cache.capacity,
+                              params.window,
+                              rounds(params) ? rounded_tile(sizes.tokens) : 0,
+                              scale,
+                              params.soft_cap};
   return encoder.dispatch(
       {.pipeline = pipeline,
        .bindings = {{0, params.queries},

@@ -11,5 +11,6 @@ struct AttentionArgs {
   uint32_t rows;                           // of a threadgroup
   uint32_t sequences, kv_heads, capacity;  // of the cache
   uint32_t window;                         // 0: none
+  uint32_t tile;                           // rows of a tile of rounded output; 0: floats
   float scale, soft_cap;                   // 0: no cap
 };

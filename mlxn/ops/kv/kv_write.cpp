@@ -58,7 +58,7 @@ Status dispatch_kv_write(ComputeEncoder& encoder, const KvWriteSizes& sizes, Dis
 Status kv_write(ComputeEncoder& encoder, const KvWriteParams& params) {
   const auto& [keys, values, positions, sequences, key_cache, value_cache] = params;
   MLXN_ASSIGN(const KvWriteSizes sizes, check_kv_write(kOp, params));
-  MLXN_ASSIGN(const std::string kernel, float_kernel_name(kOp, key_cache.dtype()));
+  MLXN_ASSIGN(const std::string kernel, weight_kernel_name(kOp, key_cache.dtype()));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   return dispatch_kv_write(encoder, sizes,
                            {.pipeline = pipeline,

@@ -5,10 +5,15 @@
 
 namespace mlxn {
 
-// A KV cache is a pair of buffers [sequences, kv_heads, capacity, dim] of f32 or f16. Position p
-// of a sequence lies in row p % capacity: the cache holds the last `capacity` positions. Within a
-// head of the keys each kKvTile rows are stored as columns, [capacity / kKvTile, dim, kKvTile], so
-// that element d of neighbouring positions is side by side; values lie in rows.
+// A KV cache is a pair of buffers [sequences, kv_heads, capacity, dim] of f32, f16 or q8_0.
+// Position p of a sequence lies in row p % capacity: the cache holds the last `capacity` positions.
+// What is multiplied and summed up together lies together, two numbers of a word: keys of a head
+// are stored as [capacity / kKvTile, dim / 2, kKvTile, 2], so that elements d and d + 1 of
+// neighbouring positions are side by side, values as [capacity / 2, dim, 2], two positions in a
+// word. dim is even. With q8_0, which wants a dim that is a multiple of 32, a tile of kKvTile
+// positions is 32 * dim codes in this order, a byte each, and then the f16 scales, those of a block
+// of 32 elements side by side: as many bytes as q8_0 takes. A code is the element / scale, to
+// nearest, and a scale the largest magnitude / 127.
 struct KvWriteParams {
   const Buffer& keys;       // f32 [tokens, kv_heads, dim]
   const Buffer& values;     // f32, as the keys

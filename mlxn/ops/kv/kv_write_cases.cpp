@@ -1,8 +1,12 @@
 #include "mlxn/ops/kv/kv_write.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "mlxn/base/strings.h"
 #include "mlxn/testing/kv_cases.h"
 #include "mlxn/testing/op_case.h"
+#include "mlxn/testing/stored_values.h"
 
 namespace mlxn::cases {
 namespace {
@@ -33,6 +37,37 @@ void reference(Values& v, const Setup& s) {
   }
 }
 
+// Blocks of 32 with a scale of their own, in the bytes of a cache of q8_0.
+void reference_codes(Values& v, const Setup& s) {
+  for (uint64_t i = 0; i < s.tokens * s.cache.heads * s.cache.dim / 32; ++i) {
+    const uint64_t blocks = s.cache.dim / 32, t = i / blocks / s.cache.heads,
+                   h = i / blocks % s.cache.heads, first = i % blocks * 32;
+    const auto position = static_cast<uint64_t>(v[kPositions][t]);
+    const auto sequence = static_cast<uint64_t>(v[kSequences][t]);
+    if (sequence >= s.cache.sequences) continue;
+    for (const bool keys : {true, false}) {
+      const double* from = &v[keys ? kKeys : kValues][i * 32];
+      std::vector<double>& to = v[keys ? kKeyCache : kValueCache];
+      double largest = 0;
+      for (uint64_t d = 0; d < 32; ++d) largest = std::max(largest, std::abs(from[d]));
+      const double step = rounded(kF16, largest / 127);
+      std::byte bytes[2];
+      (void)store(kF16, {&step, 1}, bytes);
+      const uint64_t scale = s.cache.scale(sequence, h, position, first);
+      for (uint64_t b = 0; b < 2; ++b) to[scale + b] = double(bytes[b]);
+      for (uint64_t d = 0; d < 32; ++d) {
+        const uint64_t at = keys ? s.cache.key_code(sequence, h, position, first + d)
+                                 : s.cache.value_code(sequence, h, position, first + d);
+        const double code = std::clamp(std::nearbyint(from[d] / step), -127.0, 127.0);
+        to[at] = code < 0 ? code + 256 : code;
+      }
+    }
+  }
+}
+
+// The same into a cache of q8_0. A quotient halfway between two codes may become either.
+OpCase make_code_case(const std::string& what, const Setup& s, Use use = Use::kTest);
+
 OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use = Use::kTest) {
   const Shape rows = {s.tokens, s.cache.heads, s.cache.dim};
   std::vector<double> positions, sequences;
@@ -61,6 +96,23 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
           .use = use};
 }
 
+OpCase make_code_case(const std::string& what, const Setup& s, Use use) {
+  OpCase out = make_case(kU8, what, s, use);
+  out.variant = "q8_0";
+  for (const int cache : {kKeyCache, kValueCache}) {
+    out.tensors[cache].shape = {s.cache.code_bytes()};
+    out.tensors[cache].fill = integers(0, 255);
+  }
+  out.encode = [s](const Call& call) {
+    return kv_write(call.encoder,
+                    {call[kKeys], call[kValues], call[kPositions], call[kSequences],
+                     as_codes(call[kKeyCache], s.cache), as_codes(call[kValueCache], s.cache)});
+  };
+  out.reference = [s](Values& v) { reference_codes(v, s); };
+  out.tolerance = {1e-3, 0, 1};
+  return out;
+}
+
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
   const auto two_caches = [](const Call& call) {
@@ -71,19 +123,32 @@ std::vector<WrongCall> wrong_calls() {
   };
   const std::pair<Dtype, Shape> keys = {kF32, {3, 2, 8}}, tokens = {kU32, {3}},
                                 cache = {kF16, {1, 2, 32, 8}}, other = {kBf16, {1, 2, 32, 8}},
-                                split = {kF16, {1, 2, 33, 8}};
+                                split = {kF16, {1, 2, 33, 8}}, odd = {kF16, {1, 2, 32, 9}};
   return {
       {"cache of another dtype",
        {keys, tokens, other, other},
        two_caches,
        kDtypeMismatch,
-       "kv_write: key cache is bf16, expected f32 or f16"},
+       "kv_write: key cache is bf16, expected f32, f16 or q8_0"},
       {"capacity that splits a tile",
        {keys, tokens, split, split},
        two_caches,
        kShapeMismatch,
        "kv_write: key cache has shape [1, 2, 33, 8], expected [sequences, heads, capacity, dim] "
        "with a capacity that is a multiple of 32"},
+      {"heads of an odd size",
+       {{kF32, {3, 2, 9}}, tokens, odd, odd},
+       two_caches,
+       kShapeMismatch,
+       "kv_write: key cache has shape [1, 2, 32, 9], expected [sequences, heads, capacity, dim] "
+       "with a capacity that is a multiple of 32 and an even dim"},
+      {"codes for heads of half a block",
+       {{kF32, {3, 2, 48}}, tokens, {kQ8_0, {2, 2, 32, 48}}},
+       [](const Call& call) {
+         return kv_write(call.encoder, {call[0], call[0], call[1], call[1], call[2], call[2]});
+       },
+       kShapeMismatch,
+       "kv_write: key cache is q8_0 with heads of 48 elements, expected a multiple of 32"},
       {"heads of another number",
        {{kF32, {3, 1, 8}}, tokens, cache, cache},
        two_caches,
@@ -126,6 +191,11 @@ std::vector<OpCases> kv_write_cases() {
     out.cases.push_back(make_case(dtype, "", {1, 100, {1, 3, 2048, 64}}, Use::kBench));
     out.cases.push_back(make_case(dtype, "", {512, 100, {1, 3, 2048, 64}}, Use::kBench));
   }
+  out.cases.push_back(make_code_case("", {5, 40, {1, 3, 64, 64}}));
+  out.cases.push_back(make_code_case(" across the end", {7, 60, {1, 2, 64, 96}}));
+  out.cases.push_back(make_code_case("", {12, 30, {3, 2, 64, 32}}));
+  out.cases.push_back(make_code_case(" a foreign one", {4, 3, {2, 2, 32, 64}, true}));
+  out.cases.push_back(make_code_case("", {512, 100, {1, 3, 2048, 64}}, Use::kBench));
   return {out};
 }
 

@@ -46,6 +46,7 @@ std::optional<RecordedWrite> read_write(const CapturedNode& node) {
   const auto dtype = recorded_dtype(node, "kv_write_");
   const auto args = recorded_args<KvWriteArgs>(node, 6);
   if (node.op != OpKind::kKvWrite || !dtype || !args) return std::nullopt;
+  if (!info(*dtype).is_float) return std::nullopt;
   const uint64_t tokens = node.grid.height;
   if (!has_grid(node, DispatchKind::kThreadgroups, args->heads, tokens)) return std::nullopt;
   const Shape rows = {tokens, args->heads, args->dim},
