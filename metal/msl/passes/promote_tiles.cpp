@@ -6,7 +6,9 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Transforms/Utils/Local.h"
+#include "metal/msl/passes/lane_offsets.h"
 #include "metal/msl/passes/tiles.h"
+#include "metal/msl/passes/uniformity.h"
 
 namespace mlxn::msl {
 
@@ -63,7 +65,12 @@ Pair operand(Pair pair, unsigned index) {
 
 class TilePromotion {
  public:
-  TilePromotion(Function& entry, const TileFacts& facts) : entry_(entry), facts_(facts) {}
+  TilePromotion(Function& entry, const TileFacts& facts)
+      : entry_(entry),
+        facts_(facts),
+        offsets_(*facts.thread, facts.threads, facts.uniform),
+        lane_(IRBuilder<>(&*entry.getEntryBlock().getFirstInsertionPt())
+                  .CreateAnd(facts.thread, MSL_SIMD_WIDTH - 1)) {}
 
   bool run() {
     for (BasicBlock& block : entry_)
@@ -72,16 +79,17 @@ class TilePromotion {
           roots_.push_back(cast<CallInst>(&instruction));
     for (CallInst* root : roots_) convert_root(*root);
     fill_phis();
+    follow_phis();
     remove_pairs();
     lower_matrix_memory(entry_);
     return !roots_.empty();
   }
 
  private:
-  bool is_promotable_access(const Instruction& instruction) const {
+  bool is_promotable_access(const Instruction& instruction) {
     if (matrix_memory(instruction) == MatrixMemory::kNone) return false;
     for (unsigned i = 0; i < 3; ++i)
-      if (!facts_.uniform(instruction.getOperand(i))) return false;
+      if (offsets_.of(instruction.getOperand(i)) != LaneOffsets::Distances{}) return false;
     return facts_.uniform_control(instruction.getParent());
   }
 
@@ -138,14 +146,77 @@ class TilePromotion {
     return normal({value(pair.x), pair.is_vector() ? nullptr : value(pair.y)});
   }
 
-  bool is_root(Value* value) const {
+  bool is_root(Value* value) {
     auto* call = dyn_cast<CallInst>(value);
     return call && (is_matrix_product(call) || is_promotable_access(*call));
   }
 
+  // --- Matrices that lanes load by themselves
+
+  // Where a matrix lies in memory; distances are in elements.
+  struct Place {
+    LoadInst* first = nullptr;  // of a lane's two elements
+    LoadInst* later = nullptr;  // of the two loads
+    int64_t down = 0, across = 0;
+  };
+
+  // Whether every lane loads its two elements from where those of a matrix lie.
+  std::optional<Place> loaded_from(Pair pair) {
+    auto [known, fresh] = places_.try_emplace(pair, std::nullopt);
+    if (fresh) known->second = find_place(pair);
+    return known->second;
+  }
+
+  std::optional<Place> find_place(Pair pair) {
+    auto* x = dyn_cast<LoadInst>(pair.x);
+    auto* y = dyn_cast_or_null<LoadInst>(pair.y);
+    if (!x || !y || x == y || !x->isSimple() || !y->isSimple() || x->getType() != y->getType() ||
+        !is_matrix_element(x->getType()) || x->getParent() != y->getParent() ||
+        !facts_.uniform_control(x->getParent()))
+      return std::nullopt;
+    bool unknown = false;
+    if (private_variable(x->getPointerOperand(), unknown) || unknown) return std::nullopt;
+    Place place{x, x->comesBefore(y) ? y : x};
+    LoadInst* earlier = place.later == x ? y : x;
+    for (Instruction* i = earlier; i != place.later; i = i->getNextNode())
+      if (i->mayWriteToMemory()) return std::nullopt;
+    auto step = step_between(*x, *y);
+    auto lanes = offsets_.of(x->getPointerOperand());
+    if (!step || !lanes) return std::nullopt;
+    int64_t size = x->getType()->getScalarSizeInBits() / 8;
+    place.down = (*lanes)[2] / size;
+    place.across = *step / size;
+    for (unsigned lane = 0; lane < lanes->size(); ++lane) {
+      MatrixPlace at = first_element_of(lane);
+      if ((*lanes)[lane] != size * (at.row * place.down + at.column * place.across))
+        return std::nullopt;
+    }
+    return place;
+  }
+
+  // How far the second address lies behind the first one, if always equally far.
+  static std::optional<int64_t> step_between(const LoadInst& first, const LoadInst& second) {
+    const DataLayout& layout = first.getModule()->getDataLayout();
+    APInt from(64, 0), to(64, 0);
+    const Value* a =
+        first.getPointerOperand()->stripAndAccumulateConstantOffsets(layout, from, true);
+    const Value* b =
+        second.getPointerOperand()->stripAndAccumulateConstantOffsets(layout, to, true);
+    int64_t size = first.getType()->getScalarSizeInBits() / 8;
+    int64_t step = (to - from).getSExtValue();
+    return a == b && step % size == 0 ? std::optional(step) : std::nullopt;
+  }
+
+  Value* load_tile(Pair pair, const Place& place) {
+    IRBuilder<> b(place.later->getNextNode());
+    Value* base = offsets_.in_first_lane(place.first->getPointerOperand());
+    return call_tile(b, TileCall::kLoad, pair.element(),
+                     {base, b.getInt64(uint64_t(place.down)), b.getInt64(uint64_t(place.across))});
+  }
+
   // Whether a tile flows into the pair.
-  bool has_tile(Pair pair, std::set<Pair>& seen) const {
-    if (pair.is_vector() && is_root(pair.x)) return true;
+  bool has_tile(Pair pair, std::set<Pair>& seen) {
+    if ((pair.is_vector() && is_root(pair.x)) || loaded_from(pair)) return true;
     if (!seen.insert(pair).second || !is_convertible(pair)) return false;
     return any_of(operands_of(pair), [&](Pair next) { return has_tile(next, seen); });
   }
@@ -162,7 +233,8 @@ class TilePromotion {
       tiles_[{&root, nullptr}] = call_tile(b, TileCall::kFma, b.getFloatTy(), arguments);
       return;
     }
-    for (unsigned i = 0; i < 3; ++i) arguments.push_back(root.getArgOperand(i));
+    for (unsigned i = 0; i < 3; ++i)
+      arguments.push_back(offsets_.in_first_lane(root.getArgOperand(i)));
     if (matrix_memory(root) == MatrixMemory::kLoad) {
       tiles_[{&root, nullptr}] =
           call_tile(b, TileCall::kLoad, root.getType()->getScalarType(), arguments);
@@ -181,6 +253,7 @@ class TilePromotion {
       convert_root(*cast<CallInst>(pair.x));
       return tiles_[pair];
     }
+    if (auto place = loaded_from(pair)) return tiles_[pair] = load_tile(pair, *place);
     std::set<Pair> seen;
     if (has_tile(pair, seen)) return tiles_[pair] = convert(pair);
     IRBuilder<> b(where);
@@ -253,6 +326,57 @@ class TilePromotion {
     }
   }
 
+  // Tiles that leave a loop or come from different ways join as tiles: else lanes would read them
+  // in front of every such join, in each round of a loop.
+  void follow_phis() {
+    std::vector<Pair> todo;
+    for (CallInst* root : roots_)
+      if (root->getType()->isVectorTy()) todo.push_back({root, nullptr});
+    todo.insert(todo.end(), converted_.begin(), converted_.end());
+    while (!todo.empty()) {
+      Pair from = todo.back();
+      todo.pop_back();
+      for (Pair joined : phis_of(from)) {
+        if (tiles_.count(joined) || !is_convertible(joined)) continue;
+        size_t known = converted_.size();
+        tiles_[joined] = convert(joined);
+        fill_phis();
+        todo.insert(todo.end(), converted_.begin() + long(known), converted_.end());
+      }
+    }
+  }
+
+  // Pairs of phis that both elements of a pair flow into.
+  static SmallVector<Pair, 2> phis_of(Pair pair) {
+    SmallVector<Pair, 2> result;
+    auto phis = [&](unsigned index) {
+      SmallVector<PHINode*, 4> found;
+      auto add_users = [&](Value* value) {
+        for (User* user : value->users())
+          if (auto* phi = dyn_cast<PHINode>(user)) found.push_back(phi);
+      };
+      if (!pair.is_vector()) {
+        add_users(index ? pair.y : pair.x);
+        return found;
+      }
+      for (User* user : pair.x->users())
+        if (vector_of(user, index) == pair.x) add_users(user);
+      return found;
+    };
+    if (pair.is_vector())
+      for (User* user : pair.x->users())
+        if (isa<PHINode>(user)) result.push_back({user, nullptr});
+    for (PHINode* x : phis(0))
+      for (PHINode* y : phis(1)) {
+        bool together = x != y && x->getParent() == y->getParent() &&
+                        any_of(x->blocks(), [&](BasicBlock* from) {
+                          return incoming({x, y}, from) == normal(pair);
+                        });
+        if (together && !is_contained(result, Pair{x, y})) result.push_back({x, y});
+      }
+    return result;
+  }
+
   // --- What is left of the lanes' code
 
   // Other code of a lane reads the pair out of the tile; the old instructions go.
@@ -311,7 +435,7 @@ class TilePromotion {
     Value*& pair = lane_pairs_[{tile, block}];
     if (!pair) {
       IRBuilder<> b(first_place(block, tile));
-      pair = call_tile(b, TileCall::kToLane, origin.pair.element(), {tile, facts_.lane});
+      pair = call_tile(b, TileCall::kToLane, origin.pair.element(), {tile, lane_});
     }
     if (value->getType()->isVectorTy()) return pair;
     IRBuilder<> b(cast<Instruction>(pair)->getNextNode());
@@ -327,6 +451,9 @@ class TilePromotion {
 
   Function& entry_;
   const TileFacts& facts_;
+  LaneOffsets offsets_;
+  Value* lane_;
+  std::map<Pair, std::optional<Place>> places_;
   std::vector<CallInst*> roots_;  // products and accesses, in order
   std::map<Pair, Value*> tiles_;
   std::vector<Pair> converted_;

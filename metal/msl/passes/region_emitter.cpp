@@ -271,7 +271,9 @@ void RegionEmitter::store_result(const Instruction& original, Slot& slot) {
   Value* value = scope.values.at(&original);
   auto* made = dyn_cast<Instruction>(value);
   IRBuilder<> builder(scope.top->getTerminator());
-  if (made) {
+  // Before the loop over lanes, values are stored when all are made: nothing stands between
+  // products of matrices.
+  if (made && !hoisted) {
     BasicBlock::iterator place = std::next(made->getIterator());
     if (isa<PHINode>(made)) place = made->getParent()->getFirstInsertionPt();
     builder.SetInsertPoint(made->getParent(), place);

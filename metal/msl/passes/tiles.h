@@ -36,6 +36,14 @@ inline llvm::FixedVectorType* tile_type(llvm::Type* element) {
   return llvm::FixedVectorType::get(element, 64);
 }
 
+// Where the first of a lane's two elements lies in a matrix; the second one is to its right.
+struct MatrixPlace {
+  unsigned row, column;
+};
+constexpr MatrixPlace first_element_of(unsigned lane) {
+  return {lane / 16 * 4 + lane / 2 % 4, lane / 8 % 2 * 4 + lane % 2 * 2};
+}
+
 // What the library calls on matrices in memory.
 enum class MatrixMemory { kNone, kLoad, kStore };
 MatrixMemory matrix_memory(const llvm::Instruction& instruction);

@@ -174,6 +174,18 @@ void scalarise(Function& entry, TargetMachine& machine) {
   passes.run(entry, managers.functions);
 }
 
+void join_blocks(Function& function, TargetMachine& machine) {
+  Managers managers(machine);
+  FunctionPassManager passes;
+  passes.addPass(SROAPass(SROAOptions::PreserveCFG));
+  passes.addPass(ADCEPass());
+  passes.addPass(LoopSimplifyPass());
+  passes.addPass(createFunctionToLoopPassAdaptor(LoopDeletionPass()));
+  passes.addPass(SimplifyCFGPass());
+  passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.run(function, managers.functions);
+}
+
 void optimise(Module& module, TargetMachine& machine, OptimizationLevel level) {
   Managers managers(machine);
   if (!managers.ptx)
