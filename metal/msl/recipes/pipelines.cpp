@@ -20,6 +20,7 @@
 #include "metal/msl/passes/bfloat.h"
 #include "metal/msl/passes/cross_lane.h"
 #include "metal/msl/passes/half_conversion.h"
+#include "metal/msl/passes/join_gathers.h"
 #include "metal/msl/passes/keep_order.h"
 #include "metal/msl/passes/packed_dot.h"
 #include "metal/msl/passes/trim_loops.h"
@@ -84,6 +85,7 @@ void keep_branches_apart(Module& module, PassInstrumentationCallbacks& callbacks
 struct LowerCalls : PassInfoMixin<LowerCalls> {
   static bool isRequired() { return true; }
   PreservedAnalyses run(Module& module, ModuleAnalysisManager&) {
+    for (Function& function : module) join_gathers(function);
     lower_packed_dots(module);
     show_half_conversions(module);
     return PreservedAnalyses::none();

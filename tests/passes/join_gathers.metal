@@ -1,0 +1,35 @@
+// Two fields of a structure are gathered and scattered at once.
+// RUN: --emit ir --cpu x86-64-v4 -e both
+// RUN-APART: --emit ir --cpu x86-64-v4 -e apart
+// RUN-BETWEEN: --emit ir --cpu x86-64-v4 -e between
+#include <metal_stdlib>
+using namespace metal;
+
+// CHECK: call <16 x i64> @llvm.masked.gather.v16i64
+// CHECK: call void @llvm.masked.scatter.v16i64
+// CHECK-NOT: masked.gather.v16f32
+// CHECK-NOT: masked.scatter.v16f32
+kernel void both(device const uint* from, device const uint* to, device const float2* in,
+                 device float2* out, uint i [[thread_position_in_grid]]) {
+  out[to[i]] = in[from[i]].yx;
+}
+
+// Two elements between which another one lies.
+// APART-COUNT-2: call <16 x float> @llvm.masked.gather.v16f32
+// APART-NOT: call {{.*}}masked.gather.v16i64
+kernel void apart(device const uint* from, device const float3* in, device float* out,
+                  uint i [[thread_position_in_grid]]) {
+  out[i] = in[from[i]].x - in[from[i]].z;
+}
+
+// What is written between two loads may be what the second one loads.
+// BETWEEN: call <16 x float> @llvm.masked.gather.v16f32
+// BETWEEN: masked.scatter
+// BETWEEN: call <16 x float> @llvm.masked.gather.v16f32
+kernel void between(device const uint* from, device const uint* to, device const float2* in,
+                    device float* out, device float* sums, uint i [[thread_position_in_grid]]) {
+  uint place = from[i];
+  float x = in[place].x;
+  out[to[i]] = x;
+  sums[i] = x + in[place].y;
+}
