@@ -8,6 +8,7 @@
 #include "metal/msl/passes/equal_phis.h"
 #include "metal/msl/passes/explain.h"
 #include "metal/msl/passes/masked_regions.h"
+#include "metal/msl/passes/moving_pointers.h"
 #include "metal/msl/passes/promote_tiles.h"
 #include "metal/msl/passes/region_emitter.h"
 #include "metal/msl/passes/shape.h"
@@ -24,6 +25,11 @@ namespace {
 void drop(llvm::Function& function) {
   function.deleteBody();
   function.eraseFromParent();
+}
+
+unsigned most_threads(const Shape& shape) {
+  return shape.kind == Shape::Kind::kExact ? shape.size[0] * shape.size[1] * shape.size[2]
+                                           : MSL_MAX_THREADS;
 }
 
 // Matrices become values of the simdgroup where all its lanes are there, else of the lanes.
@@ -53,6 +59,8 @@ std::optional<Refusal> try_uniform_regions(llvm::Function& entry, Kernel& kernel
   llvm::Function* copy = llvm::CloneFunction(&entry, map);
   copy->takeName(&entry);
   bool tiles = make_tiles(*copy, shape);
+  if (has_full_simdgroups(shape))
+    join_moving_pointers(*copy, Uniformity(*copy, /*full=*/true), most_threads(shape));
   auto refusal = build_uniform_regions(*copy, kernel, shape);
   if (tiles && !refusal) {
     llvm::Function& made = *entry.getParent()->getFunction(kernel.symbol);
