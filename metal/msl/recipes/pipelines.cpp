@@ -23,6 +23,7 @@
 #include "metal/msl/passes/join_gathers.h"
 #include "metal/msl/passes/keep_order.h"
 #include "metal/msl/passes/packed_dot.h"
+#include "metal/msl/passes/test_gathers.h"
 #include "metal/msl/passes/trim_loops.h"
 #include "metal/msl/passes/unroll.h"
 
@@ -85,7 +86,10 @@ void keep_branches_apart(Module& module, PassInstrumentationCallbacks& callbacks
 struct LowerCalls : PassInfoMixin<LowerCalls> {
   static bool isRequired() { return true; }
   PreservedAnalyses run(Module& module, ModuleAnalysisManager&) {
-    for (Function& function : module) join_gathers(function);
+    for (Function& function : module) {
+      join_gathers(function);
+      test_gathers(function);
+    }
     lower_packed_dots(module);
     show_half_conversions(module);
     return PreservedAnalyses::none();
