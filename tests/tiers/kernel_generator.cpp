@@ -249,9 +249,9 @@ Node Generator::statement(const Place& place) {
   if (kind < 45 && group) return barrier();
   if (kind < 50 && group) return group_phrase();
   if (kind < 55 && place.lockstep && options_.cross_lane) return simd_phrase(place);
-  if (kind < 57 && options_.cross_lane && scope_.kernel)
-    return random_.percent(50) ? matrix_phrase() : matrices_by_lane();
-  if (kind < 60 && scope_.kernel && !options_.wide) return access_phrase();
+  if (kind < 59 && options_.cross_lane && scope_.kernel)
+    return random_.percent(40) ? matrix_phrase() : matrices_by_lane();
+  if (kind < 62 && scope_.kernel && !options_.wide) return access_phrase();
   if (kind < 70 && scope_.kernel) return memory_access(place);
   if (kind < 79 && scope_.kernel && !options_.wide) return Node::line(pointers_.statement());
   return assignment(place);
@@ -485,14 +485,11 @@ Node Generator::matrices_by_lane() {
   text +=
       Text{"mb.thread_elements()[0] = y[0]; mb.thread_elements()[1] = y[", turned ? 20 : 1, "]; "};
   text += "simdgroup_multiply_accumulate(ms[i][j], ma, mb, ms[i][j]); } ";
-  text += Text{random_.pick(scope_.of(Type::kFloat)),
-               " = ms[",
-               random_.below(rows),
-               "][",
-               random_.below(columns),
-               "].thread_elements()[",
-               random_.below(2),
-               "]; }"};
+  text += Text{random_.pick(scope_.of(Type::kFloat)), " = 0.0f"};
+  for (uint32_t i = 0; i < rows * columns; ++i)  // one that nobody looks at is not made
+    text += Text{" + ms[",         i / columns, "][",  i % columns, "].thread_elements()[",
+                 random_.below(2), "] * ",      i + 1, ".0f"};
+  text += "; }";
   return Node::line(text);
 }
 
