@@ -4,6 +4,7 @@
 // RUN-SIZE: --explain -e product
 // RUN-LANES: --emit lowered --cpu x86-64-v4 -e lanes_load
 // RUN-NARROW: --emit lowered --cpu x86-64-v3 -e lanes_load
+// RUN-PLACE: --explain -e sum_over_barriers
 // RUN-ODD: --emit lowered -e lanes_load_elsewhere
 #include <metal_stdlib>
 using namespace metal;
@@ -92,4 +93,21 @@ kernel void lanes_load_elsewhere(device const float* in, device float* out,
   simdgroup_float8x8 a = matrix_of(x[0], x[1]);
   simdgroup_multiply(a, a, a);
   simdgroup_store(a, out, 8);
+}
+
+// A sum that a loop carries over barriers lies in one place: nothing is copied when a round ends.
+// PLACE: context: {{[0-9]+}} bytes, and 256 for each simdgroup
+kernel void sum_over_barriers(device const float* in, device float* out, constant uint& n,
+                              uint thread_index [[thread_index_in_threadgroup]],
+                              uint s [[simdgroup_index_in_threadgroup]]) {
+  threadgroup float tile[64];
+  simdgroup_float8x8 x, sum = make_filled_simdgroup_matrix<float, 8, 8>(0);
+  for (uint k = 0; k < n; ++k) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (thread_index < 64) tile[thread_index] = in[64 * k + thread_index];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_load(x, tile, 8);
+    simdgroup_multiply_accumulate(sum, x, x, sum);
+  }
+  simdgroup_store(sum, out + 64 * s, 8);
 }

@@ -199,6 +199,7 @@ void RegionEmitter::store_joins(Region& region, Code& code, BasicBlock& from, Re
   for (PHINode& phi : to.head->phis()) {
     Slot& slot = values_.join_slot_for(phi);
     Value* value = phi.getIncomingValueForBlock(&from);
+    joined_.push_back({&slot, value});
     if (slot.kind == Slot::Kind::kUniform) {
       // Once after the loop, if every way from this region brings the same value.
       bool same = true;
@@ -330,6 +331,9 @@ void RegionEmitter::finish() {
     if (isa<PHINode>(instruction) && instruction->getParent() == region->head) continue;
     store_result(*instruction, *slot);
   }
+  for (auto [slot, value] : joined_)
+    if (auto from = values_.slots().find(value); from != values_.slots().end())
+      values_.table().prefer_same(*slot, *from->second);
   values_.table().place(graph_, {/*together=*/!masked_, lane_variables_}, context_, kernel_);
   for (const auto& region : graph_.regions())
     if (code_[region.get()].back_edge) mark_parallel(code_[region.get()]);
