@@ -252,8 +252,8 @@ Node Generator::statement(const Place& place) {
   if (kind < 59 && options_.cross_lane && scope_.kernel)
     return random_.percent(40) ? matrix_phrase() : matrices_by_lane();
   if (kind < 62 && scope_.kernel && !options_.wide) return access_phrase();
-  if (kind < 70 && scope_.kernel) return memory_access(place);
-  if (kind < 79 && scope_.kernel && !options_.wide) return Node::line(pointers_.statement());
+  if (kind < 75 && scope_.kernel) return memory_access(place);
+  if (kind < 84 && scope_.kernel && !options_.wide) return Node::line(pointers_.statement());
   return assignment(place);
 }
 
