@@ -38,18 +38,41 @@ FixedVectorType* moved_type(const Instruction& instruction) {
 }
 
 // Numbers of which each is greater by `step` than the one before if the addresses follow one
-// another: an index where there is one, else the addresses.
-std::pair<Value*, uint64_t> places_of(IRBuilder<>& b, Value* addresses) {
+// another: an index where there is one, else the addresses. Lanes that are switched off may have no
+// value at all; frozen, theirs are some numbers.
+struct Places {
+  Value* numbers;
+  uint64_t step;
+  unsigned zeros;                   // so many of the lowest bits of each number are zero
+  GetElementPtrInst* of = nullptr;  // what has the index
+  Value* pointers = nullptr;        // the addresses, frozen, where there is no index
+
+  Value* address(IRBuilder<>& b, unsigned lane) const {
+    if (!of) return b.CreateExtractElement(pointers, uint64_t(lane));
+    return b.CreateGEP(of->getSourceElementType(), of->getPointerOperand(),
+                       b.CreateExtractElement(numbers, uint64_t(lane)));
+  }
+};
+
+Places places_of(IRBuilder<>& b, Value* addresses) {
+  const DataLayout& layout = b.GetInsertBlock()->getModule()->getDataLayout();
+  auto zeros = [&](Value* numbers) {
+    return computeKnownBits(numbers, layout).countMinTrailingZeros();
+  };
   auto* step = dyn_cast<GetElementPtrInst>(addresses);
   if (step && step->getNumIndices() == 1 && !step->getPointerOperandType()->isVectorTy() &&
-      step->getOperand(1)->getType()->isVectorTy()) {
-    const DataLayout& layout = step->getModule()->getDataLayout();
+      step->getOperand(1)->getType()->isVectorTy() &&
+      step->getOperand(1)->getType()->getScalarType()->isIntegerTy(64)) {
     uint64_t size = layout.getTypeAllocSize(step->getSourceElementType());
-    if (size <= kBytes && kBytes % size == 0) return {step->getOperand(1), kBytes / size};
+    Value* index = step->getOperand(1);
+    if (size <= kBytes && kBytes % size == 0)
+      return {b.CreateFreeze(index), kBytes / size, zeros(index), step};
   }
-  auto* type = cast<FixedVectorType>(addresses->getType());
-  return {b.CreatePtrToInt(addresses, FixedVectorType::get(b.getInt64Ty(), type->getNumElements())),
-          kBytes};
+  auto* type = FixedVectorType::get(b.getInt64Ty(),
+                                    cast<FixedVectorType>(addresses->getType())->getNumElements());
+  Value* frozen = b.CreateFreeze(addresses);
+  Value* numbers = b.CreatePtrToInt(frozen, type);
+  return {numbers, kBytes, zeros(b.CreatePtrToInt(addresses, type)), nullptr, frozen};
 }
 
 Value* part(IRBuilder<>& b, Value* vector, unsigned first) {
@@ -72,12 +95,11 @@ Value* are_in_a_row(IRBuilder<>& b, Value* places, uint64_t step) {
 
 // One register's share of a gather or scatter.
 struct Share {
-  Value *addresses, *mask, *data;  // no data: it is loaded
+  Value *addresses, *start, *mask, *data;  // no data: it is loaded
 
   FixedVectorType* type(IRBuilder<>& b) const {
     return FixedVectorType::get(b.getInt64Ty(), kLanes);
   }
-  Value* start(IRBuilder<>& b) const { return b.CreateExtractElement(addresses, uint64_t(0)); }
 };
 
 Value* move_apart(IRBuilder<>& b, const Share& share) {
@@ -88,11 +110,10 @@ Value* move_apart(IRBuilder<>& b, const Share& share) {
 }
 
 Value* move_row(IRBuilder<>& b, const Share& share) {
-  Value* start = share.start(b);
   if (!share.data)
-    return b.CreateMaskedLoad(share.type(b), start, Align(1), share.mask,
+    return b.CreateMaskedLoad(share.type(b), share.start, Align(1), share.mask,
                               PoisonValue::get(share.type(b)));
-  b.CreateMaskedStore(share.data, start, Align(1), share.mask);
+  b.CreateMaskedStore(share.data, share.start, Align(1), share.mask);
   return nullptr;
 }
 
@@ -105,7 +126,7 @@ Value* move_every_other(IRBuilder<>& b, const Share& share) {
       spread.push_back(int(i % 2 ? kLanes : half * kLanes / 2 + i / 2));
     Value* mask =
         b.CreateShuffleVector(share.mask, Constant::getNullValue(share.mask->getType()), spread);
-    Value* start = b.CreateGEP(b.getInt8Ty(), share.start(b), b.getInt64(half * kLanes * kBytes));
+    Value* start = b.CreateGEP(b.getInt8Ty(), share.start, b.getInt64(half * kLanes * kBytes));
     if (share.data)
       b.CreateMaskedStore(
           b.CreateShuffleVector(share.data, PoisonValue::get(share.type(b)), spread), start,
@@ -145,19 +166,17 @@ Value* move(IntrinsicInst& call, const Share& share, Value* places, uint64_t ste
 
 void test(IntrinsicInst& call, unsigned lanes) {
   IRBuilder<> b(&call);
-  auto [places, step] = places_of(b, call.getArgOperand(is_gather(call) ? 0 : 1));
+  Places places = places_of(b, call.getArgOperand(is_gather(call) ? 0 : 1));
   // Multiples of more than that are neither in a row nor every other element of one.
-  const DataLayout& layout = call.getModule()->getDataLayout();
-  unsigned zeros = computeKnownBits(places, layout).countMinTrailingZeros();
-  if ((uint64_t{1} << std::min(zeros, 62u)) > 2 * step) return;
+  if ((uint64_t{1} << std::min(places.zeros, 62u)) > 2 * places.step) return;
   bool gather = is_gather(call);
   SmallVector<Value*, 4> parts;
   for (unsigned first = 0; first < lanes; first += kLanes) {
     b.SetInsertPoint(&call);
-    Share share = {part(b, call.getArgOperand(gather ? 0 : 1), first),
+    Share share = {part(b, call.getArgOperand(gather ? 0 : 1), first), places.address(b, first),
                    part(b, call.getArgOperand(gather ? 2 : 3), first),
                    gather ? nullptr : part(b, call.getArgOperand(0), first)};
-    parts.push_back(move(call, share, part(b, places, first), step));
+    parts.push_back(move(call, share, part(b, places.numbers, first), places.step));
   }
   if (is_gather(call)) {
     b.SetInsertPoint(&call);
