@@ -7,8 +7,8 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "metal/msl/passes/lane_offsets.h"
+#include "metal/msl/passes/loaded_matrix.h"
 #include "metal/msl/passes/tiles.h"
-#include "metal/msl/passes/uniformity.h"
 
 namespace mlxn::msl {
 
@@ -123,11 +123,6 @@ class TilePromotion {
     }
   }
 
-  static bool is_matrix_element(Type* type) {
-    type = type->getScalarType();
-    return type->isFloatTy() || type->isHalfTy() || type->isBFloatTy();
-  }
-
   // The operands of a convertible pair that are matrices themselves.
   static SmallVector<Pair, 4> operands_of(Pair pair) {
     SmallVector<Pair, 4> result;
@@ -153,61 +148,17 @@ class TilePromotion {
 
   // --- Matrices that lanes load by themselves
 
-  // Where a matrix lies in memory; distances are in elements.
-  struct Place {
-    LoadInst* first = nullptr;  // of a lane's two elements
-    LoadInst* later = nullptr;  // of the two loads
-    int64_t down = 0, across = 0;
-  };
-
-  // Whether every lane loads its two elements from where those of a matrix lie.
-  std::optional<Place> loaded_from(Pair pair) {
-    auto [known, fresh] = places_.try_emplace(pair, std::nullopt);
-    if (fresh) known->second = find_place(pair);
+  // Where the matrix lies, if every lane loads its two elements from where those of one lie.
+  std::optional<LoadedMatrix> loaded_from(Pair pair) {
+    auto [known, fresh] = loaded_.try_emplace(pair, std::nullopt);
+    auto* x = dyn_cast<LoadInst>(pair.x);
+    auto* y = dyn_cast_or_null<LoadInst>(pair.y);
+    if (fresh && x && y && facts_.uniform_control(x->getParent()))
+      known->second = find_loaded_matrix(*x, *y, offsets_);
     return known->second;
   }
 
-  std::optional<Place> find_place(Pair pair) {
-    auto* x = dyn_cast<LoadInst>(pair.x);
-    auto* y = dyn_cast_or_null<LoadInst>(pair.y);
-    if (!x || !y || x == y || !x->isSimple() || !y->isSimple() || x->getType() != y->getType() ||
-        !is_matrix_element(x->getType()) || x->getParent() != y->getParent() ||
-        !facts_.uniform_control(x->getParent()))
-      return std::nullopt;
-    bool unknown = false;
-    if (private_variable(x->getPointerOperand(), unknown) || unknown) return std::nullopt;
-    Place place{x, x->comesBefore(y) ? y : x};
-    LoadInst* earlier = place.later == x ? y : x;
-    for (Instruction* i = earlier; i != place.later; i = i->getNextNode())
-      if (i->mayWriteToMemory()) return std::nullopt;
-    auto step = step_between(*x, *y);
-    auto lanes = offsets_.of(x->getPointerOperand());
-    if (!step || !lanes) return std::nullopt;
-    int64_t size = x->getType()->getScalarSizeInBits() / 8;
-    place.down = (*lanes)[2] / size;
-    place.across = *step / size;
-    for (unsigned lane = 0; lane < lanes->size(); ++lane) {
-      MatrixPlace at = first_element_of(lane);
-      if ((*lanes)[lane] != size * (at.row * place.down + at.column * place.across))
-        return std::nullopt;
-    }
-    return place;
-  }
-
-  // How far the second address lies behind the first one, if always equally far.
-  static std::optional<int64_t> step_between(const LoadInst& first, const LoadInst& second) {
-    const DataLayout& layout = first.getModule()->getDataLayout();
-    APInt from(64, 0), to(64, 0);
-    const Value* a =
-        first.getPointerOperand()->stripAndAccumulateConstantOffsets(layout, from, true);
-    const Value* b =
-        second.getPointerOperand()->stripAndAccumulateConstantOffsets(layout, to, true);
-    int64_t size = first.getType()->getScalarSizeInBits() / 8;
-    int64_t step = (to - from).getSExtValue();
-    return a == b && step % size == 0 ? std::optional(step) : std::nullopt;
-  }
-
-  Value* load_tile(Pair pair, const Place& place) {
+  Value* load_tile(Pair pair, const LoadedMatrix& place) {
     IRBuilder<> b(place.later->getNextNode());
     Value* base = offsets_.in_first_lane(place.first->getPointerOperand());
     return call_tile(b, TileCall::kLoad, pair.element(),
@@ -453,7 +404,7 @@ class TilePromotion {
   const TileFacts& facts_;
   LaneOffsets offsets_;
   Value* lane_;
-  std::map<Pair, std::optional<Place>> places_;
+  std::map<Pair, std::optional<LoadedMatrix>> loaded_;
   std::vector<CallInst*> roots_;  // products and accesses, in order
   std::map<Pair, Value*> tiles_;
   std::vector<Pair> converted_;

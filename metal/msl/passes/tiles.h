@@ -32,6 +32,12 @@ TileCall tile_call(const llvm::Instruction& instruction);
 llvm::CallInst* call_tile(llvm::IRBuilder<>& builder, TileCall kind, llvm::Type* element,
                           llvm::ArrayRef<llvm::Value*> arguments);
 
+// What matrices are made of, or vectors of it.
+inline bool is_matrix_element(const llvm::Type* type) {
+  type = type->getScalarType();
+  return type->isFloatTy() || type->isHalfTy() || type->isBFloatTy();
+}
+
 inline llvm::FixedVectorType* tile_type(llvm::Type* element) {
   return llvm::FixedVectorType::get(element, 64);
 }
