@@ -4,6 +4,8 @@
 // RUN-ROWS: --emit lowered -e rows
 // RUN-TOGETHER: --emit lowered -e together
 // RUN-PREPARED: --emit lowered -e prepared
+// RUN-SEARCH: --emit ir --cpu x86-64-v4 -e search
+// RUN-FETCH: --emit lowered --cpu x86-64-v4 -e fetch
 #include <metal_stdlib>
 using namespace metal;
 
@@ -64,4 +66,37 @@ kernel void prepared(device const float* x, device const float* limit, device fl
   float sum = 0;
   for (uint i = t; i < n; i += threads) sum += limit[0] > float(t) ? x[i] : 1.0f;
   out[t] = simd_sum(sum);
+}
+
+// A lane waits for what it loads before it knows where to load next: side by side, lanes wait
+// together.
+// SEARCH: {{^}}converged
+// SEARCH: call <16 x float> @llvm.masked.gather.v16f32
+kernel void search(device const float* in, device uint* out,
+                   uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float sorted[256];
+  for (uint i = 0; i < 256; ++i) sorted[i] = in[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  uint first = 0, last = in[256 + t] < 0 ? 256 : t;
+  while (first < last) {
+    uint middle = (first + last) / 2;
+    if (sorted[middle] < in[256 + t])
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  out[t] = first;
+}
+
+// Where all addresses are known before, loads do not wait for each other: a scattered loop stays
+// with its lane.
+// FETCH-NOT: active
+kernel void fetch(device const float* in, device float* out,
+                  uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float copy[256];
+  for (uint i = 0; i < 256; ++i) copy[i] = in[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  float sum = 0;
+  for (uint i = 0; i < t; ++i) sum += copy[(i * t) % 251];
+  out[t] = sum;
 }

@@ -58,7 +58,8 @@ class PromoteTiles : public ::testing::Test {
     facts.uniform_control = [](const BasicBlock* block) {
       return !block->getName().starts_with("divergent");
     };
-    facts.lane = test.getArg(2);
+    facts.thread = test.getArg(2);
+    facts.threads = 32;
     promoted_ = promote_tiles(test, facts);
     check();
   }

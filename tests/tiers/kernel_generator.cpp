@@ -82,6 +82,8 @@ class Generator {
   Node group_phrase();
   Node simd_phrase(const Place& place);
   Node matrix_phrase();
+  Node matrices_by_lane();
+  Node access_phrase();
 
   // Word `number`, a text, of a thread's eight: of 16 threads one after the other, or side by side.
   std::string word(const char* buffer, const std::string& number) const {
@@ -247,9 +249,11 @@ Node Generator::statement(const Place& place) {
   if (kind < 45 && group) return barrier();
   if (kind < 50 && group) return group_phrase();
   if (kind < 55 && place.lockstep && options_.cross_lane) return simd_phrase(place);
-  if (kind < 57 && options_.cross_lane && scope_.kernel) return matrix_phrase();
-  if (kind < 70 && scope_.kernel) return memory_access(place);
-  if (kind < 79 && scope_.kernel && !options_.wide) return Node::line(pointers_.statement());
+  if (kind < 59 && options_.cross_lane && scope_.kernel)
+    return random_.percent(40) ? matrix_phrase() : matrices_by_lane();
+  if (kind < 62 && scope_.kernel && !options_.wide) return access_phrase();
+  if (kind < 75 && scope_.kernel) return memory_access(place);
+  if (kind < 84 && scope_.kernel && !options_.wide) return Node::line(pointers_.statement());
   return assignment(place);
 }
 
@@ -448,6 +452,71 @@ Node Generator::matrix_phrase() {
   text += Text{random_.pick(scope_.of(Type::kFloat)), " = mc.thread_elements()[", random_.below(2),
                "]; }"};
   return Node::line(text);
+}
+
+// Sums of products whose operands every lane fetches by itself, as they lie or turned.
+Node Generator::matrices_by_lane() {
+  const bool turned = random_.percent(30), apart = random_.percent(20);
+  const uint32_t rows = 1 + random_.below(2), columns = 1 + random_.below(3);
+  std::string text =
+      "{ short mr = short((lane >> 4) * 4u + (lane >> 1) % 4u), "
+      "mk = short((lane >> 3) % 2u * 4u + lane % 2u * 2u); ";
+  text += Text{"simdgroup_float8x8 ms[", rows, "][", columns, "]; "};
+  text += Text{"for (short i = 0; i < ",
+               rows,
+               "; ++i) for (short j = 0; j < ",
+               columns,
+               "; ++j) ms[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(",
+               maker_.make(Type::kFloat, 0),
+               "); "};
+  text += Text{"for (short k = 0; k < ",
+               8 + 8 * random_.below(2),
+               "; k += 8) for (short i = 0; i < ",
+               rows,
+               "; ++i) for (short j = 0; j < ",
+               columns,
+               "; ++j) { "};
+  text += Text{"const device float* x = fin + ", random_.below(300),
+               " + (mr + 8 * i) * 24 + mk + k", apart ? " + (lane == 9u ? 1 : 0)" : "", "; "};
+  text += Text{"const device float* y = fin + ", random_.below(300),
+               turned ? " + (mk + 8 * j) * 20 + mr + k; " : " + (mr + k) * 28 + mk + 8 * j; "};
+  text += "simdgroup_float8x8 ma, mb; ";
+  text += "ma.thread_elements()[0] = x[0]; ma.thread_elements()[1] = x[1]; ";
+  text +=
+      Text{"mb.thread_elements()[0] = y[0]; mb.thread_elements()[1] = y[", turned ? 20 : 1, "]; "};
+  text += "simdgroup_multiply_accumulate(ms[i][j], ma, mb, ms[i][j]); } ";
+  text += Text{random_.pick(scope_.of(Type::kFloat)), " = 0.0f"};
+  for (uint32_t i = 0; i < rows * columns; ++i)  // one that nobody looks at is not made
+    text += Text{" + ms[",         i / columns, "][",  i % columns, "].thread_elements()[",
+                 random_.below(2), "] * ",      i + 1, ".0f"};
+  text += "; }";
+  return Node::line(text);
+}
+
+// Ways to go through memory that the compiler has code of its own for.
+Node Generator::access_phrase() {
+  const std::string f = random_.pick(scope_.of(Type::kFloat));
+  switch (random_.below(3)) {
+    case 0: {  // two fields; threads lie in a row, or every other one, or anyhow
+      const std::string stride = random_.pick({"1u", "2u", "3u", "uint(g0 & 3)"});
+      return Node::line(Text{"{ float2 z = ((const device float2*)fin)[(gid * ", stride, " + ",
+                             maker_.uniform(Level::kGroup), ") & 511u]; ", f, " = z.x - z.y; }"});
+    }
+    case 1:  // a search
+      return Node::line(Text{"{ int a = 0, b = 1 + int(uint(", maker_.make(Type::kUint, 1),
+                             ") & 511u); while (a < b) { int m = (a + b) / 2; if (fin[m] < ", f,
+                             ") a = m + 1; else b = m; } ", random_.pick(scope_.of(Type::kInt)),
+                             " = a; }"});
+    default: {  // a pointer that all threads move along
+      const std::string together = options_.cross_lane && random_.percent(50)
+                                       ? Text{" ", f, " = simd_max(", f, ");"}
+                                       : std::string();
+      return Node::line(Text{"{ const device float* q = fin + lane * ", 1 + random_.below(3),
+                             "u; for (int k = 0; k < (", maker_.uniform(Level::kGroup),
+                             " & 7); ++k) { ", f, " += q[0] - q[1];", together,
+                             " q += 3 + (g1 & 15); } }"});
+    }
+  }
 }
 
 }  // namespace

@@ -75,11 +75,11 @@ struct SlotTable::Liveness {
 };
 
 // Where each slot is alive, and which exist once for each simdgroup.
-SlotTable::Presence SlotTable::find_presence(const RegionGraph& graph, bool together) {
-  Liveness live(graph, *this);
+SlotTable::Presence SlotTable::find_presence(const RegionGraph& graph, Liveness& live,
+                                             bool together) {
   Presence present;
   for (const auto& region : graph.regions()) {
-    std::set<Slot*> all = live.in[region.get()];
+    std::set<Slot*> all = live.in.at(region.get());
     for (const auto* more :
          {&live.out[region.get()], &reads_[region.get()], &writes_[region.get()]})
       all.insert(more->begin(), more->end());
@@ -90,12 +90,55 @@ SlotTable::Presence SlotTable::find_presence(const RegionGraph& graph, bool toge
     // once for each of them. Nothing has a value before the entry.
     bool barrier = region->at_threadgroup && region.get() != graph.entry();
     for (Slot* slot : all)
-      if (!together || (barrier && live.in[region.get()].count(slot))) slot->each_simdgroup = true;
+      if (!together || (barrier && live.in.at(region.get()).count(slot)))
+        slot->each_simdgroup = true;
   }
   for (Slot& slot : slots_)
     if (slot.kind == Slot::Kind::kUniform && slot.level == Level::kThreadgroup)
       slot.each_simdgroup = false;
   return present;
+}
+
+// Gives slots that a value is copied between one place. In a region all values are read before the
+// first is stored, so what ends in a region may lie where something begins in it.
+void SlotTable::join_copies(const RegionGraph& graph, const Liveness& live) {
+  std::map<Slot*, std::vector<Slot*>> members;
+  auto first_of = [](Slot* slot) {
+    while (slot->same) slot = slot->same;
+    return slot;
+  };
+  auto members_of = [&](Slot* slot) -> std::vector<Slot*>& {
+    std::vector<Slot*>& list = members[slot];
+    if (list.empty()) list.push_back(slot);
+    return list;
+  };
+  auto meet = [&](Slot* a, Slot* b) {
+    return any_of(graph.regions(), [&](const auto& region) {
+      auto has = [&](const std::map<const Region*, std::set<Slot*>>& map, Slot* slot) {
+        auto found = map.find(region.get());
+        return found != map.end() && found->second.count(slot) > 0;
+      };
+      auto after = [&](Slot* slot) { return has(live.out, slot) || has(writes_, slot); };
+      return (has(live.in, a) && has(live.in, b)) || (after(a) && after(b));
+    });
+  };
+  for (auto [to, from] : copies_) {
+    Slot *a = first_of(to), *b = first_of(from);
+    auto suits = [](const Slot& slot) {
+      return slot.kind == Slot::Kind::kUniform && slot.each_simdgroup && !slot.always;
+    };
+    if (a == b || !suits(*a) || !suits(*b) || a->type != b->type) continue;
+    bool apart = any_of(members_of(a), [&](Slot* x) {
+      return any_of(members_of(b), [&](Slot* y) { return meet(x, y); });
+    });
+    if (apart) continue;
+    b->same = a;
+    std::vector<Slot*> moved = std::move(members_of(b));
+    std::vector<Slot*>& list = members_of(a);
+    list.insert(list.end(), moved.begin(), moved.end());
+  }
+  for (Slot& slot : slots_)
+    if (slot.same) slot.same = first_of(&slot);
 }
 
 // Local variables for what no barrier cuts.
@@ -132,7 +175,7 @@ void SlotTable::assign(const Presence& present, bool together) {
   std::map<std::pair<bool, uint64_t>, Pool> pools;
   for (Slot& slot : slots_) {
     auto alive = present.find(&slot);
-    if (slot.variable || alive == present.end()) continue;
+    if (slot.variable || slot.same || alive == present.end()) continue;
     Pool& pool = pools[{slot.each_simdgroup, together ? 0 : slot.bytes}];
     std::vector<Range> blocked;
     for (const Region* region : alive->second)
@@ -157,9 +200,18 @@ void SlotTable::assign(const Presence& present, bool together) {
 }
 
 void SlotTable::place(const RegionGraph& graph, Layout layout, Value* context, Kernel& kernel) {
-  const Presence present = find_presence(graph, layout.together);
+  Liveness live(graph, *this);
+  Presence present = find_presence(graph, live, layout.together);
   make_variables(layout.variables);
+  if (layout.together) join_copies(graph, live);
+  for (Slot& slot : slots_)
+    if (slot.same) {
+      std::vector<const Region*>& where = present[slot.same];
+      where.insert(where.end(), present[&slot].begin(), present[&slot].end());
+    }
   assign(present, layout.together);
+  for (Slot& slot : slots_)
+    if (slot.same) slot.offset = slot.same->offset;
   kernel.context_bytes = bytes_;
   kernel.context_bytes_per_simdgroup = bytes_each_simdgroup_;
   for (Address& address : addresses_) {

@@ -30,6 +30,7 @@ struct Slot {
   bool always = false;  // alive everywhere: shares its place with no other
 
   // Decided by SlotTable::place.
+  Slot* same = nullptr;  // another one that lies where this one would
   bool each_simdgroup = false;
   uint64_t offset = 0;
   llvm::AllocaInst* variable = nullptr;  // kUniform and kLanes, unless each_simdgroup
@@ -53,6 +54,10 @@ class SlotTable {
   // Keeps a slot alive in a region that uses it through an address it got from elsewhere.
   void note_use(Slot& slot, const Region& user);
 
+  // A value is copied from one of them to the other: if they are never alive together, they share
+  // their place, and nothing is copied.
+  void prefer_same(Slot& to, Slot& from) { copies_.push_back({&to, &from}); }
+
   struct Layout {
     bool together;   // all lanes of a simdgroup are in the same region at a time
     bool variables;  // lane values may be local variables; only if together
@@ -67,7 +72,8 @@ class SlotTable {
 
   using Presence = std::map<Slot*, std::vector<const Region*>>;
 
-  Presence find_presence(const RegionGraph& graph, bool together);
+  Presence find_presence(const RegionGraph& graph, Liveness& live, bool together);
+  void join_copies(const RegionGraph& graph, const Liveness& live);
   void assign(const Presence& present, bool together);
   void make_variables(bool of_lanes);
 
@@ -79,6 +85,7 @@ class SlotTable {
     Slot* slot;
   };
   std::vector<Address> addresses_;
+  std::vector<std::pair<Slot*, Slot*>> copies_;
   std::set<const llvm::AllocaInst*> lane_variables_;
   uint64_t bytes_ = 0, bytes_each_simdgroup_ = 0;
   std::map<const Region*, std::set<Slot*>> reads_, writes_;

@@ -289,7 +289,8 @@ unsigned converge_loops(Function& entry, bool full) {
   LaneStrides strides(entry, uniformity);
   std::vector<LoopParts> found;
   for (Loop* loop : loops.getLoopsInPreorder())
-    if (auto parts = parts_of(*loop, uniformity); parts && strides.is_worth_vectorising(*loop))
+    if (auto parts = parts_of(*loop, uniformity);
+        parts && (strides.is_worth_vectorising(*loop) || strides.is_search(*loop)))
       found.push_back(*parts);
   for (const LoopParts& parts : found) Converger(entry, parts, uniformity, dominators, full).run();
   return unsigned(found.size());

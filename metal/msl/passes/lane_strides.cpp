@@ -1,5 +1,8 @@
 #include "metal/msl/passes/lane_strides.h"
 
+#include <set>
+#include <vector>
+
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/GetElementPtrTypeIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -8,6 +11,7 @@
 #include "metal/msl/kernel_abi.h"
 #include "metal/msl/passes/entry.h"
 #include "metal/msl/passes/packed_dot.h"
+#include "metal/msl/passes/target_features.h"
 
 namespace mlxn::msl {
 
@@ -126,6 +130,72 @@ bool LaneStrides::is_worth_vectorising(const Loop& loop) {
       if (!stride || std::abs(*stride) > kMaxStride * bytes) return false;
     }
   return true;
+}
+
+namespace {
+
+// What a value of a round is made from.
+struct Sources {
+  bool loads = false;
+  std::set<const PHINode*> of_addresses;  // of the loop's head, by way of a load's address
+};
+
+Sources sources_of(const Loop& loop, const Value* value) {
+  Sources found;
+  std::vector<std::pair<const Value*, bool>> todo = {{value, false}};  // is it part of an address?
+  std::set<std::pair<const Value*, bool>> seen;
+  while (!todo.empty()) {
+    auto [next, address] = todo.back();
+    todo.pop_back();
+    const auto* instruction = dyn_cast<Instruction>(next);
+    if (!instruction || !loop.contains(instruction) || !seen.insert({next, address}).second)
+      continue;
+    const auto* phi = dyn_cast<PHINode>(instruction);
+    if (phi && phi->getParent() == loop.getHeader()) {
+      if (address) found.of_addresses.insert(phi);
+      continue;
+    }
+    bool load = isa<LoadInst>(instruction);
+    found.loads |= load;
+    for (const Value* operand : instruction->operands()) todo.push_back({operand, address || load});
+    if (!phi) continue;
+    for (const BasicBlock* from : phi->blocks())
+      for (const BasicBlock* choice : {from, from->getSinglePredecessor()})
+        if (const auto* branch = choice ? dyn_cast<BranchInst>(choice->getTerminator()) : nullptr;
+            branch && branch->isConditional())
+          todo.push_back({branch->getCondition(), address});
+  }
+  return found;
+}
+
+}  // namespace
+
+bool LaneStrides::is_search(const Loop& loop) const {
+  constexpr unsigned kMostLoads = 4, kMaxSize = 100;
+  if (!loop.isInnermost() || !loop.getLoopLatch() || !has_feature(entry_, "+avx512f")) return false;
+  unsigned size = 0, loads = 0;
+  for (const BasicBlock* block : loop.blocks())
+    for (const Instruction& instruction : *block) {
+      if (++size > kMaxSize) return false;
+      const auto* load = dyn_cast<LoadInst>(&instruction);
+      if (!load) {
+        if (instruction.mayReadOrWriteMemory()) return false;
+        continue;
+      }
+      unsigned bits = load->getType()->getPrimitiveSizeInBits();
+      bool unknown = false;
+      if (++loads > kMostLoads || !load->isSimple() || (bits != 32 && bits != 64) ||
+          private_variable(load->getPointerOperand(), unknown) || unknown)
+        return false;
+    }
+  std::map<const PHINode*, Sources> phis;
+  for (const PHINode& phi : loop.getHeader()->phis())
+    phis[&phi] = sources_of(loop, phi.getIncomingValueForBlock(loop.getLoopLatch()));
+  return any_of(phis, [&](auto& known) {
+    return uniformity_.of(known.first) == Level::kLane &&
+           any_of(known.second.of_addresses,
+                  [&](const PHINode* address) { return phis.at(address).loads; });
+  });
 }
 
 }  // namespace mlxn::msl

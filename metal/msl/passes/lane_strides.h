@@ -21,6 +21,11 @@ class LaneStrides {
   // close to each other from lane to lane, so that they become vector loads.
   bool is_worth_vectorising(const llvm::Loop& loop);
 
+  // A loop in which every round waits for what the last one loaded, such as a binary search. One
+  // lane after the other, it is slow however simple it is; side by side, lanes wait together.
+  // Innermost, with few loads and no stores, and only where vectors can be gathered under a mask.
+  bool is_search(const llvm::Loop& loop) const;
+
  private:
   std::optional<int64_t> compute(const llvm::Value* value);
 

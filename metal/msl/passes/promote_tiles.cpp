@@ -6,6 +6,8 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Transforms/Utils/Local.h"
+#include "metal/msl/passes/lane_offsets.h"
+#include "metal/msl/passes/loaded_matrix.h"
 #include "metal/msl/passes/tiles.h"
 
 namespace mlxn::msl {
@@ -63,7 +65,12 @@ Pair operand(Pair pair, unsigned index) {
 
 class TilePromotion {
  public:
-  TilePromotion(Function& entry, const TileFacts& facts) : entry_(entry), facts_(facts) {}
+  TilePromotion(Function& entry, const TileFacts& facts)
+      : entry_(entry),
+        facts_(facts),
+        offsets_(*facts.thread, facts.threads, facts.uniform),
+        lane_(IRBuilder<>(&*entry.getEntryBlock().getFirstInsertionPt())
+                  .CreateAnd(facts.thread, MSL_SIMD_WIDTH - 1)) {}
 
   bool run() {
     for (BasicBlock& block : entry_)
@@ -72,16 +79,17 @@ class TilePromotion {
           roots_.push_back(cast<CallInst>(&instruction));
     for (CallInst* root : roots_) convert_root(*root);
     fill_phis();
+    follow_phis();
     remove_pairs();
     lower_matrix_memory(entry_);
     return !roots_.empty();
   }
 
  private:
-  bool is_promotable_access(const Instruction& instruction) const {
+  bool is_promotable_access(const Instruction& instruction) {
     if (matrix_memory(instruction) == MatrixMemory::kNone) return false;
     for (unsigned i = 0; i < 3; ++i)
-      if (!facts_.uniform(instruction.getOperand(i))) return false;
+      if (offsets_.of(instruction.getOperand(i)) != LaneOffsets::Distances{}) return false;
     return facts_.uniform_control(instruction.getParent());
   }
 
@@ -115,11 +123,6 @@ class TilePromotion {
     }
   }
 
-  static bool is_matrix_element(Type* type) {
-    type = type->getScalarType();
-    return type->isFloatTy() || type->isHalfTy() || type->isBFloatTy();
-  }
-
   // The operands of a convertible pair that are matrices themselves.
   static SmallVector<Pair, 4> operands_of(Pair pair) {
     SmallVector<Pair, 4> result;
@@ -138,14 +141,33 @@ class TilePromotion {
     return normal({value(pair.x), pair.is_vector() ? nullptr : value(pair.y)});
   }
 
-  bool is_root(Value* value) const {
+  bool is_root(Value* value) {
     auto* call = dyn_cast<CallInst>(value);
     return call && (is_matrix_product(call) || is_promotable_access(*call));
   }
 
+  // --- Matrices that lanes load by themselves
+
+  // Where the matrix lies, if every lane loads its two elements from where those of one lie.
+  std::optional<LoadedMatrix> loaded_from(Pair pair) {
+    auto [known, fresh] = loaded_.try_emplace(pair, std::nullopt);
+    auto* x = dyn_cast<LoadInst>(pair.x);
+    auto* y = dyn_cast_or_null<LoadInst>(pair.y);
+    if (fresh && x && y && facts_.uniform_control(x->getParent()))
+      known->second = find_loaded_matrix(*x, *y, offsets_);
+    return known->second;
+  }
+
+  Value* load_tile(Pair pair, const LoadedMatrix& place) {
+    IRBuilder<> b(place.later->getNextNode());
+    Value* base = offsets_.in_first_lane(place.first->getPointerOperand());
+    return call_tile(b, TileCall::kLoad, pair.element(),
+                     {base, b.getInt64(uint64_t(place.down)), b.getInt64(uint64_t(place.across))});
+  }
+
   // Whether a tile flows into the pair.
-  bool has_tile(Pair pair, std::set<Pair>& seen) const {
-    if (pair.is_vector() && is_root(pair.x)) return true;
+  bool has_tile(Pair pair, std::set<Pair>& seen) {
+    if ((pair.is_vector() && is_root(pair.x)) || loaded_from(pair)) return true;
     if (!seen.insert(pair).second || !is_convertible(pair)) return false;
     return any_of(operands_of(pair), [&](Pair next) { return has_tile(next, seen); });
   }
@@ -162,7 +184,8 @@ class TilePromotion {
       tiles_[{&root, nullptr}] = call_tile(b, TileCall::kFma, b.getFloatTy(), arguments);
       return;
     }
-    for (unsigned i = 0; i < 3; ++i) arguments.push_back(root.getArgOperand(i));
+    for (unsigned i = 0; i < 3; ++i)
+      arguments.push_back(offsets_.in_first_lane(root.getArgOperand(i)));
     if (matrix_memory(root) == MatrixMemory::kLoad) {
       tiles_[{&root, nullptr}] =
           call_tile(b, TileCall::kLoad, root.getType()->getScalarType(), arguments);
@@ -181,6 +204,7 @@ class TilePromotion {
       convert_root(*cast<CallInst>(pair.x));
       return tiles_[pair];
     }
+    if (auto place = loaded_from(pair)) return tiles_[pair] = load_tile(pair, *place);
     std::set<Pair> seen;
     if (has_tile(pair, seen)) return tiles_[pair] = convert(pair);
     IRBuilder<> b(where);
@@ -253,6 +277,57 @@ class TilePromotion {
     }
   }
 
+  // Tiles that leave a loop or come from different ways join as tiles: else lanes would read them
+  // in front of every such join, in each round of a loop.
+  void follow_phis() {
+    std::vector<Pair> todo;
+    for (CallInst* root : roots_)
+      if (root->getType()->isVectorTy()) todo.push_back({root, nullptr});
+    todo.insert(todo.end(), converted_.begin(), converted_.end());
+    while (!todo.empty()) {
+      Pair from = todo.back();
+      todo.pop_back();
+      for (Pair joined : phis_of(from)) {
+        if (tiles_.count(joined) || !is_convertible(joined)) continue;
+        size_t known = converted_.size();
+        tiles_[joined] = convert(joined);
+        fill_phis();
+        todo.insert(todo.end(), converted_.begin() + long(known), converted_.end());
+      }
+    }
+  }
+
+  // Pairs of phis that both elements of a pair flow into.
+  static SmallVector<Pair, 2> phis_of(Pair pair) {
+    SmallVector<Pair, 2> result;
+    auto phis = [&](unsigned index) {
+      SmallVector<PHINode*, 4> found;
+      auto add_users = [&](Value* value) {
+        for (User* user : value->users())
+          if (auto* phi = dyn_cast<PHINode>(user)) found.push_back(phi);
+      };
+      if (!pair.is_vector()) {
+        add_users(index ? pair.y : pair.x);
+        return found;
+      }
+      for (User* user : pair.x->users())
+        if (vector_of(user, index) == pair.x) add_users(user);
+      return found;
+    };
+    if (pair.is_vector())
+      for (User* user : pair.x->users())
+        if (isa<PHINode>(user)) result.push_back({user, nullptr});
+    for (PHINode* x : phis(0))
+      for (PHINode* y : phis(1)) {
+        bool together = x != y && x->getParent() == y->getParent() &&
+                        any_of(x->blocks(), [&](BasicBlock* from) {
+                          return incoming({x, y}, from) == normal(pair);
+                        });
+        if (together && !is_contained(result, Pair{x, y})) result.push_back({x, y});
+      }
+    return result;
+  }
+
   // --- What is left of the lanes' code
 
   // Other code of a lane reads the pair out of the tile; the old instructions go.
@@ -311,7 +386,7 @@ class TilePromotion {
     Value*& pair = lane_pairs_[{tile, block}];
     if (!pair) {
       IRBuilder<> b(first_place(block, tile));
-      pair = call_tile(b, TileCall::kToLane, origin.pair.element(), {tile, facts_.lane});
+      pair = call_tile(b, TileCall::kToLane, origin.pair.element(), {tile, lane_});
     }
     if (value->getType()->isVectorTy()) return pair;
     IRBuilder<> b(cast<Instruction>(pair)->getNextNode());
@@ -327,6 +402,9 @@ class TilePromotion {
 
   Function& entry_;
   const TileFacts& facts_;
+  LaneOffsets offsets_;
+  Value* lane_;
+  std::map<Pair, std::optional<LoadedMatrix>> loaded_;
   std::vector<CallInst*> roots_;  // products and accesses, in order
   std::map<Pair, Value*> tiles_;
   std::vector<Pair> converted_;

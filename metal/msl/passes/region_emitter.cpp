@@ -199,6 +199,7 @@ void RegionEmitter::store_joins(Region& region, Code& code, BasicBlock& from, Re
   for (PHINode& phi : to.head->phis()) {
     Slot& slot = values_.join_slot_for(phi);
     Value* value = phi.getIncomingValueForBlock(&from);
+    joined_.push_back({&slot, value});
     if (slot.kind == Slot::Kind::kUniform) {
       // Once after the loop, if every way from this region brings the same value.
       bool same = true;
@@ -271,7 +272,9 @@ void RegionEmitter::store_result(const Instruction& original, Slot& slot) {
   Value* value = scope.values.at(&original);
   auto* made = dyn_cast<Instruction>(value);
   IRBuilder<> builder(scope.top->getTerminator());
-  if (made) {
+  // Before the loop over lanes, values are stored when all are made: nothing stands between
+  // products of matrices.
+  if (made && !hoisted) {
     BasicBlock::iterator place = std::next(made->getIterator());
     if (isa<PHINode>(made)) place = made->getParent()->getFirstInsertionPt();
     builder.SetInsertPoint(made->getParent(), place);
@@ -328,6 +331,9 @@ void RegionEmitter::finish() {
     if (isa<PHINode>(instruction) && instruction->getParent() == region->head) continue;
     store_result(*instruction, *slot);
   }
+  for (auto [slot, value] : joined_)
+    if (auto from = values_.slots().find(value); from != values_.slots().end())
+      values_.table().prefer_same(*slot, *from->second);
   values_.table().place(graph_, {/*together=*/!masked_, lane_variables_}, context_, kernel_);
   for (const auto& region : graph_.regions())
     if (code_[region.get()].back_edge) mark_parallel(code_[region.get()]);

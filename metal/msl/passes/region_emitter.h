@@ -65,6 +65,9 @@ class RegionEmitter {
   void store_joins(Region& region, Code& code, llvm::BasicBlock& from, Region& to);
   void store_result(const llvm::Instruction& original, Slot& slot);
   void mark_parallel(Code& code);
+
+  // Values that are stored where others join them.
+  std::vector<std::pair<Slot*, const llvm::Value*>> joined_;
 };
 
 // Every simdgroup of a threadgroup of this shape has all its lanes.

@@ -1,6 +1,5 @@
 #include "metal/msl/passes/simdgroup_ops.h"
 
-#include <array>
 #include <numeric>
 
 #include "llvm/ADT/StringSwitch.h"
@@ -219,33 +218,37 @@ Value* ballot(IRBuilder<>& b, Value* predicate, Value* active) {
   return mask_word(b, active ? b.CreateAnd(votes, active) : votes);
 }
 
-// --- Matrices: 16 consecutive elements are a 4 x 4 block, row by row; the blocks of a matrix lie
-// upper left, upper right, lower left, lower right.
-constexpr unsigned kBlock = 16;
-
-// Column k of a block, in every column.
-Value* repeat_column(IRBuilder<>& b, Value* block, unsigned k) {
-  SmallVector<int, kBlock> mask;
-  for (unsigned i = 0; i < kBlock; ++i) mask.push_back(int(i / 4 * 4 + k));
-  return b.CreateShuffleVector(block, mask);
-}
-
-// Row k of a block, in every row.
-Value* repeat_row(IRBuilder<>& b, Value* block, unsigned k) {
-  SmallVector<int, kBlock> mask;
-  for (unsigned i = 0; i < kBlock; ++i) mask.push_back(int(k * 4 + i % 4));
-  return b.CreateShuffleVector(block, mask);
-}
-
 }  // namespace
 
+// --- Matrices
+
+Value* repeat_column(IRBuilder<>& b, Value* block, unsigned k) {
+  SmallVector<int, kMatrixBlock> mask;
+  for (unsigned i = 0; i < kMatrixBlock; ++i) mask.push_back(int(i / 4 * 4 + k));
+  return b.CreateShuffleVector(block, mask);
+}
+
+Value* repeat_row(IRBuilder<>& b, Value* block, unsigned k) {
+  SmallVector<int, kMatrixBlock> mask;
+  for (unsigned i = 0; i < kMatrixBlock; ++i) mask.push_back(int(k * 4 + i % 4));
+  return b.CreateShuffleVector(block, mask);
+}
+
+MatrixBlocks blocks_of(IRBuilder<>& b, Value* matrix) {
+  MatrixBlocks blocks;
+  for (unsigned i = 0; i < 4; ++i) blocks[i] = part(b, matrix, i * kMatrixBlock, kMatrixBlock);
+  return blocks;
+}
+
+Value* matrix_of(IRBuilder<>& b, const MatrixBlocks& blocks) {
+  auto both = [&](Value* low, Value* high, unsigned size) {
+    return b.CreateShuffleVector(low, high, llvm::to_vector(llvm::seq<int>(0, int(size))));
+  };
+  return both(both(blocks[0], blocks[1], 32), both(blocks[2], blocks[3], 32), 64);
+}
+
 Value* emit_matrix_fma(IRBuilder<>& b, Value* x, Value* y, Value* sum) {
-  std::array<Value*, 4> left, right, total;
-  for (unsigned i = 0; i < 4; ++i) {
-    left[i] = part(b, x, i * kBlock, kBlock);
-    right[i] = part(b, y, i * kBlock, kBlock);
-    total[i] = part(b, sum, i * kBlock, kBlock);
-  }
+  MatrixBlocks left = blocks_of(b, x), right = blocks_of(b, y), total = blocks_of(b, sum);
   for (unsigned k = 0; k < 8; ++k)
     for (unsigned block = 0; block < 4; ++block) {
       unsigned row = block / 2, column = block % 2;
@@ -253,10 +256,7 @@ Value* emit_matrix_fma(IRBuilder<>& b, Value* x, Value* y, Value* sum) {
       Value* c = repeat_row(b, right[k / 4 * 2 + column], k % 4);
       total[block] = b.CreateIntrinsic(Intrinsic::fma, {a->getType()}, {a, c, total[block]});
     }
-  auto both = [&](Value* low, Value* high, unsigned size) {
-    return b.CreateShuffleVector(low, high, llvm::to_vector(llvm::seq<int>(0, int(size))));
-  };
-  return both(both(total[0], total[1], 32), both(total[2], total[3], 32), 64);
+  return matrix_of(b, total);
 }
 
 namespace {

@@ -4,6 +4,8 @@
 // tier; kernel_abi.h fixes the order of evaluation for both.
 #pragma once
 
+#include <array>
+
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "metal/msl/kernel_abi.h"
@@ -35,5 +37,16 @@ llvm::Value* emit_lane_operation(llvm::IRBuilder<>& builder, const llvm::CallIns
 // that lane. Every element is rounded once for each k, k ascending.
 llvm::Value* emit_matrix_fma(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* b,
                              llvm::Value* c);
+
+// The parts of such a matrix: 16 consecutive elements are a 4 x 4 block, row by row; the blocks lie
+// upper left, upper right, lower left, lower right.
+constexpr unsigned kMatrixBlock = 16;
+using MatrixBlocks = std::array<llvm::Value*, 4>;
+MatrixBlocks blocks_of(llvm::IRBuilder<>& builder, llvm::Value* matrix);
+llvm::Value* matrix_of(llvm::IRBuilder<>& builder, const MatrixBlocks& blocks);
+
+// Column k of a block in every column, row k in every row.
+llvm::Value* repeat_column(llvm::IRBuilder<>& builder, llvm::Value* block, unsigned k);
+llvm::Value* repeat_row(llvm::IRBuilder<>& builder, llvm::Value* block, unsigned k);
 
 }  // namespace mlxn::msl

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "llvm/ADT/Sequence.h"
+#include "metal/msl/passes/join_products.h"
 #include "metal/msl/passes/simdgroup_ops.h"
 
 namespace mlxn::msl {
@@ -36,12 +37,10 @@ Align element_align(Type* element) {
 }
 
 // Where an element of a tile lies in the matrix.
-struct Place {
-  unsigned row, column;
-};
-constexpr Place place_of(unsigned element) {
-  unsigned block = element / kBlock, inside = element % kBlock;
-  return {block / 2 * 4 + inside / 4, block % 2 * 4 + inside % 4};
+constexpr MatrixPlace place_of(unsigned element) {
+  MatrixPlace place = first_element_of(element / 2);
+  place.column += element % 2;
+  return place;
 }
 
 Value* join(IRBuilder<>& b, Value* low, Value* high) {
@@ -297,6 +296,7 @@ Value* emit_tile_operation(IRBuilder<>& builder, const CallInst& call, ArrayRef<
 }
 
 void expand_tiles(Function& function) {
+  join_products(function);
   auto replace = [](CallInst& call, Value* result) {
     if (result) call.replaceAllUsesWith(result);
     call.eraseFromParent();

@@ -32,8 +32,22 @@ TileCall tile_call(const llvm::Instruction& instruction);
 llvm::CallInst* call_tile(llvm::IRBuilder<>& builder, TileCall kind, llvm::Type* element,
                           llvm::ArrayRef<llvm::Value*> arguments);
 
+// What matrices are made of, or vectors of it.
+inline bool is_matrix_element(const llvm::Type* type) {
+  type = type->getScalarType();
+  return type->isFloatTy() || type->isHalfTy() || type->isBFloatTy();
+}
+
 inline llvm::FixedVectorType* tile_type(llvm::Type* element) {
   return llvm::FixedVectorType::get(element, 64);
+}
+
+// Where the first of a lane's two elements lies in a matrix; the second one is to its right.
+struct MatrixPlace {
+  unsigned row, column;
+};
+constexpr MatrixPlace first_element_of(unsigned lane) {
+  return {lane / 16 * 4 + lane / 2 % 4, lane / 8 % 2 * 4 + lane % 2 * 2};
 }
 
 // What the library calls on matrices in memory.

@@ -34,7 +34,6 @@ class UniformRegions : public RegionEmitter {
     BranchInst::Create(outer_entry(*graph_.entry()), start);
     for (const auto& region : graph_.regions()) emit(*region);
     finish();
-    expand_tiles(*made_);
   }
 
  private:

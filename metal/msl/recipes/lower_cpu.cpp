@@ -8,6 +8,7 @@
 #include "metal/msl/passes/equal_phis.h"
 #include "metal/msl/passes/explain.h"
 #include "metal/msl/passes/masked_regions.h"
+#include "metal/msl/passes/moving_pointers.h"
 #include "metal/msl/passes/promote_tiles.h"
 #include "metal/msl/passes/region_emitter.h"
 #include "metal/msl/passes/shape.h"
@@ -26,31 +27,46 @@ void drop(llvm::Function& function) {
   function.eraseFromParent();
 }
 
+unsigned most_threads(const Shape& shape) {
+  return shape.kind == Shape::Kind::kExact ? shape.size[0] * shape.size[1] * shape.size[2]
+                                           : MSL_MAX_THREADS;
+}
+
 // Matrices become values of the simdgroup where all its lanes are there, else of the lanes.
-void make_tiles(llvm::Function& entry, bool full) {
+// Returns whether there are any for the simdgroup.
+bool make_tiles(llvm::Function& entry, const Shape& shape) {
+  bool full = has_full_simdgroups(shape);
   if (!full) {
     lower_matrix_memory(entry);
-    return;
+    return false;
   }
   Uniformity uniformity(entry, full);
-  llvm::IRBuilder<> builder(&*entry.getEntryBlock().getFirstInsertionPt());
   TileFacts facts;
-  facts.lane = builder.CreateAnd(entry.getArg(kThread), MSL_SIMD_WIDTH - 1);
+  facts.thread = entry.getArg(kThread);
+  facts.threads = shape.kind == Shape::Kind::kExact ? shape.size[0] * shape.size[1] * shape.size[2]
+                                                    : MSL_MAX_THREADS;
   facts.uniform = [&](const llvm::Value* value) { return uniformity.of(value) < Level::kLane; };
   facts.uniform_control = [&](const llvm::BasicBlock* block) {
     return uniformity.control(*block) < Level::kLane;
   };
-  promote_tiles(entry, facts);
+  return promote_tiles(entry, facts);
 }
 
 // Tier 1 changes what it is built from, so it works on a copy.
 std::optional<Refusal> try_uniform_regions(llvm::Function& entry, Kernel& kernel,
-                                           const Shape& shape) {
+                                           const Shape& shape, llvm::TargetMachine& machine) {
   llvm::ValueToValueMapTy map;
   llvm::Function* copy = llvm::CloneFunction(&entry, map);
   copy->takeName(&entry);
-  make_tiles(*copy, has_full_simdgroups(shape));
+  bool tiles = make_tiles(*copy, shape);
+  if (has_full_simdgroups(shape))
+    join_moving_pointers(*copy, Uniformity(*copy, /*full=*/true), most_threads(shape));
   auto refusal = build_uniform_regions(*copy, kernel, shape);
+  if (tiles && !refusal) {
+    llvm::Function& made = *entry.getParent()->getFunction(kernel.symbol);
+    join_blocks(made, machine);
+    expand_tiles(made);
+  }
   entry.takeName(copy);
   drop(*copy);
   return refusal;
@@ -63,7 +79,7 @@ std::optional<Refusal> build_regions(llvm::Function& entry, Kernel& kernel,
   join_equal_phis(entry);
   std::optional<Refusal> refusal;
   bool masked = request.forced_tier >= int(Tier::kMaskedRegions);
-  if (!masked) refusal = try_uniform_regions(entry, kernel, request.shape);
+  if (!masked) refusal = try_uniform_regions(entry, kernel, request.shape, machine);
   if (masked || refusal) {
     lower_matrix_memory(entry);
     build_masked_regions(entry, kernel, request.shape);

@@ -20,8 +20,10 @@
 #include "metal/msl/passes/bfloat.h"
 #include "metal/msl/passes/cross_lane.h"
 #include "metal/msl/passes/half_conversion.h"
+#include "metal/msl/passes/join_gathers.h"
 #include "metal/msl/passes/keep_order.h"
 #include "metal/msl/passes/packed_dot.h"
+#include "metal/msl/passes/test_gathers.h"
 #include "metal/msl/passes/trim_loops.h"
 #include "metal/msl/passes/unroll.h"
 
@@ -84,6 +86,10 @@ void keep_branches_apart(Module& module, PassInstrumentationCallbacks& callbacks
 struct LowerCalls : PassInfoMixin<LowerCalls> {
   static bool isRequired() { return true; }
   PreservedAnalyses run(Module& module, ModuleAnalysisManager&) {
+    for (Function& function : module) {
+      join_gathers(function);
+      test_gathers(function);
+    }
     lower_packed_dots(module);
     show_half_conversions(module);
     return PreservedAnalyses::none();
@@ -172,6 +178,18 @@ void scalarise(Function& entry, TargetMachine& machine) {
   passes.addPass(InstCombinePass());
   passes.addPass(ADCEPass());
   passes.run(entry, managers.functions);
+}
+
+void join_blocks(Function& function, TargetMachine& machine) {
+  Managers managers(machine);
+  FunctionPassManager passes;
+  passes.addPass(SROAPass(SROAOptions::PreserveCFG));
+  passes.addPass(ADCEPass());
+  passes.addPass(LoopSimplifyPass());
+  passes.addPass(createFunctionToLoopPassAdaptor(LoopDeletionPass()));
+  passes.addPass(SimplifyCFGPass());
+  passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.run(function, managers.functions);
 }
 
 void optimise(Module& module, TargetMachine& machine, OptimizationLevel level) {

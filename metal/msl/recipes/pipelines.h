@@ -14,6 +14,10 @@ void simplify(llvm::Module& module, llvm::TargetMachine& machine);
 // can be vectorised from.
 void scalarise(llvm::Function& entry, llvm::TargetMachine& machine);
 
+// Leaves out empty loops over lanes and joins the blocks between them, so that what a simdgroup
+// does with its matrices stands side by side and is loaded once.
+void join_blocks(llvm::Function& function, llvm::TargetMachine& machine);
+
 // The full pipeline, vectorisation and coroutine passes included; at O0 the latter alone.
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, llvm::OptimizationLevel level);
 

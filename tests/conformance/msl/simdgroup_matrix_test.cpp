@@ -122,6 +122,43 @@ KernelTable& table() {
               KERNEL("thread_elements_read", "float",
                      "mc = ma; mc.thread_elements() = ma.thread_elements() * 2.0f + float2(1);"),
               [](size_t r, size_t c) { return 2 * a(r, c) + 1; }),
+          // Each lane fetches its own elements; 2 x 3 sums share their operands, one more does not.
+          {"sums_that_share",
+           "simdgroup_float8x8 pair_of(float x, float y) { simdgroup_float8x8 m; "
+           "m.thread_elements()[0] = x; m.thread_elements()[1] = y; return m; }"
+           "kernel void sums_that_share(device float* out [[buffer(0)]], const device float* f "
+           "[[buffer(1)]], uint lane [[thread_index_in_simdgroup]]) {"
+           "  threadgroup float A[16 * 40], B[32 * 29];"
+           "  for (uint i = lane; i < 640; i += 32) A[i] = float(int(i * 7 % 11) - 5);"
+           "  for (uint i = lane; i < 928; i += 32) B[i] = float(int(i * 5 % 13) - 6);"
+           "  simdgroup_barrier(mem_flags::mem_threadgroup);"
+           "  short row = (lane / 16) * 4 + lane / 2 % 4, col = lane / 8 % 2 * 4 + lane % 2 * 2;"
+           "  simdgroup_float8x8 sum[2][3] = {}, other = pair_of(1, 2);"
+           "  _Pragma(\"clang loop unroll(full)\") for (int k = 0; k < 32; k += 8)"
+           "    for (int i = 0; i < 2; ++i)"
+           "      for (int j = 0; j < 3; ++j) {"
+           "        threadgroup const float* a = A + (row + 8 * i) * 40 + col + k;"
+           "        threadgroup const float* b = B + (row + k) * 29 + col + 8 * j;"
+           "        simdgroup_float8x8 x = pair_of(a[0], a[1]), y = pair_of(b[0], b[1]);"
+           "        simdgroup_multiply_accumulate(sum[i][j], x, y, sum[i][j]);"
+           "        if (k == 8 && i == 1 && j == 2) simdgroup_multiply_accumulate(other, y, x, "
+           "other);"
+           "      }"
+           "  for (int i = 0; i < 6; ++i) simdgroup_store(sum[i / 3][i % 3], out + 64 * i, 8);"
+           "  simdgroup_store(other, out + 384, 8);"
+           "}",
+           448,
+           [](size_t i) {
+             auto at_a = [](size_t r, size_t c) { return double((r * 40 + c) * 7 % 11) - 5; };
+             auto at_b = [](size_t r, size_t c) { return double((r * 29 + c) * 5 % 13) - 6; };
+             const size_t m = i / 64, r = i / 8 % 8, c = i % 8;
+             double s = m == 6 ? double(1 + c % 2) : 0;
+             for (size_t k = 0; k < (m == 6 ? 8 : 32); ++k)
+               s += m == 6 ? at_b(r + 8, k + 16) * at_a(k + 8, c + 8)
+                           : at_a(r + 8 * (m / 3), k) * at_b(k, c + 8 * (m % 3));
+             return s;
+           },
+           kOne, Type::kFloat},
           {"origin_and_stride",
            "kernel void origin_and_stride(device float* out [[buffer(0)]], const device float* f "
            "[[buffer(1)]]) { simdgroup_float8x8 m; simdgroup_load(m, f, 20, ulong2(3, 2)); "
