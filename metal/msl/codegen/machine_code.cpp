@@ -2,6 +2,7 @@
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/raw_ostream.h"
@@ -10,6 +11,24 @@
 namespace mlxn::msl {
 
 using namespace llvm;
+
+namespace {
+
+// Vectors that registers have no room for go to the stack, which LLVM aligns for them only if it is
+// told before it knows of them. On a stack that is aligned as usual they lie across cache lines.
+void align_stacks(Module& module) {
+  for (Function& function : module) {
+    StringRef features = function.getFnAttribute("target-features").getValueAsString();
+    const bool has_vectors = any_of(instructions(function), [](const Instruction& instruction) {
+      return instruction.getType()->isVectorTy();
+    });
+    if (!has_vectors || !features.contains("+avx")) continue;
+    const Align width(features.contains("+avx512f") ? 64 : 32);
+    function.addFnAttr(Attribute::getWithStackAlignment(module.getContext(), width));
+  }
+}
+
+}  // namespace
 
 void collect_messages(LLVMContext& context, std::string& errors) {
   struct Collector : DiagnosticHandler {
@@ -62,6 +81,7 @@ Result<std::vector<uint8_t>> emit(Module& module, TargetMachine& machine, Emit w
     module.print(stream, nullptr);
   } else {
     bool text = what == Emit::kAssembly || machine.getTargetTriple().isNVPTX();
+    if (machine.getTargetTriple().isX86()) align_stacks(module);
     legacy::PassManager passes;
     if (machine.addPassesToEmitFile(
             passes, stream, nullptr,
