@@ -33,6 +33,7 @@ LEVELS = {
     "v3": ["--cpu", "x86-64-v3"],
     "v4": ["--cpu", "x86-64-v4"],
     "v4-vnni": ["--cpu", "x86-64-v4", "--features", "+avx512vnni"],
+    "v4-dot": ["--cpu", "x86-64-v4", "--features", "+avx512bf16,+avx512vnni"],
 }
 COUNTS = ("instructions", "loads", "multiplies", "stack")
 
