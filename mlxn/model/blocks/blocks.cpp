@@ -40,6 +40,10 @@ Status multiply(const ForwardPass& pass, const WeightMatrix& weights, const Proj
   return matmul(pass.encoder, {weights.stored, input.rows, output});
 }
 
+bool takes_rounded(const WeightMatrix& matrix) {
+  return matrix.packed && !matrix.packed.is_float();
+}
+
 }  // namespace
 
 Result<Projection> load_projection(Weights& weights, const std::string& name, uint64_t outputs,
@@ -58,10 +62,8 @@ Result<ProjectionInput> projection_input(const ForwardPass& pass, const Buffer& 
   const uint64_t tokens = rows.shape()[0], depth = rows.element_count() / tokens;
   ProjectionInput input;
   MLXN_ASSIGN(input.rows, rows.reshape({tokens, depth}));
-  const auto takes_rounded = [](const WeightMatrix* matrix) {
-    return matrix->packed && !matrix->packed.is_float();
-  };
-  if (std::ranges::none_of(weights, takes_rounded)) return input;
+  const auto rounds = [](const WeightMatrix* matrix) { return takes_rounded(*matrix); };
+  if (std::ranges::none_of(weights, rounds)) return input;
   MLXN_ASSIGN(const Shape shape, rounded_shape(tokens, depth));
   MLXN_ASSIGN(const uint64_t words, shape.element_count());
   MLXN_ASSIGN(const Buffer part, room.slice_view(0, words));
@@ -146,7 +148,7 @@ Status attention_block(const ForwardPass& pass, const AttentionBlock& block,
   // Where activations are rounded to 8 bits, 16 are enough.
   const Dtype stored = cache.keys.dtype();
   const bool rounded =
-      stored == Dtype::kQ8_0 || (stored == Dtype::kF16 && block.output.weights.packed);
+      stored == Dtype::kQ8_0 || (stored == Dtype::kF16 && takes_rounded(block.output.weights));
   MLXN_TRY(attention(encoder, {.queries = v.query,
                                .key_cache = cache.keys,
                                .value_cache = cache.values,
