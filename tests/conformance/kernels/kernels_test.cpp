@@ -166,6 +166,33 @@ TEST_P(KernelTest, DivergentLanes) {
   }
 }
 
+// A reduction of what lanes hold when they leave a loop, each in its own round: no code lies
+// between.
+TEST_P(KernelTest, SumBehindALoopThatLanesLeaveOneByOne) {
+  Program run;
+  run.source = R"(
+    #include <metal_stdlib>
+    using namespace metal;
+    kernel void leave(device uint* out [[buffer(0)]], device const uint* in [[buffer(1)]],
+                      uint tid [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+      uint value = 0, rounds = 0;
+      do value += in[lane * 9 + rounds]; while (++rounds < (lane & 3));
+      out[tid] = simd_sum(value);
+    })";
+  run.kernel = "leave";
+  run.grid = run.group = MTL::Size(group(), 1, 1);
+  std::vector<uint32_t> in(32 * 9);
+  for (uint32_t i = 0; i < in.size(); ++i) in[i] = i * i;
+  run.buffers = {bytes_of(std::vector<uint32_t>(group())), bytes_of(in)};
+  auto out = values_of<uint32_t>(run_twice(run)[0]);
+  for (uint32_t tid = 0; tid < group(); ++tid) {
+    uint32_t expected = 0;
+    for (uint32_t lane = 0; lane < 32 && tid / 32 * 32 + lane < group(); ++lane)
+      for (uint32_t i = 0; i < std::max(1u, lane & 3); ++i) expected += in[lane * 9 + i];
+    ASSERT_EQ(out[tid], expected) << "thread " << tid;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(ThreadgroupSizes, KernelTest,
                          testing::Values(1, 31, 32, 33, 100, 256, 1024));
 
