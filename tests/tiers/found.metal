@@ -30,8 +30,7 @@ kernel void sum_behind_a_loop(device float* out, device const float* in,
 
 // Threads part within a branch that they take together.
 kernel void part_together(device uint* out, constant uint& rounds, constant uint& more,
-                          uint id [[thread_position_in_grid]],
-                          uint total [[threads_per_grid]]) {
+                          uint id [[thread_position_in_grid]], uint total [[threads_per_grid]]) {
   uint state = 5, a = id, b = id * 3, c = 0, i = 0;
   do {
     if (state & 1) {
