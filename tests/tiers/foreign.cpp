@@ -166,8 +166,8 @@ class EntryRunner {
       set_text(state.detail, sizeof(state.detail), text);
     };
     auto run = [&](const Code& code, const Way& way, uint8_t unwritten,
-                   ForeignArguments::Contents& out) {
-      const Machine machine;  // with scratch memory of its own
+                   ForeignArguments::Contents& out, bool guarded = false) {
+      const Machine machine(guarded);  // with scratch memory of its own
       arguments.restore();
       auto pipeline = machine.load(code.image, name_, way);
       const std::vector<Buffer> buffers = arguments.buffers();
@@ -183,7 +183,7 @@ class EntryRunner {
       return status.has_value();
     };
     const Code& oracle = codes_[0];
-    if (!run(oracle, oracle.way, 0, expected)) return void(state.refused = true);
+    if (!run(oracle, oracle.way, 0, expected, /*guarded=*/true)) return void(state.refused = true);
     state.stage = 1;
     for (bool backwards : {false, true}) {
       if (!run(oracle, backwards ? reverse : oracle.way, backwards ? 0 : kUnwritten, other))

@@ -1,5 +1,5 @@
-// Kernels whose result depends on memory that nobody wrote: tier_foreign lists them, it does not
-// compare them.
+// Kernels whose result depends on memory that nobody wrote, or that is not theirs: tier_foreign
+// lists them, it does not compare them.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -24,4 +24,13 @@ kernel void before_an_array(device float* out, device const float* in, device co
   float x[16], y[16];
   for (uint k = 0; k < 16; ++k) x[k] = y[k] = in[i + k];
   out[i] = simd_sum(x[back[0] - 6] + y[i & 3]);
+}
+
+// Takes more threadgroup memory than there is.
+kernel void past_threadgroup_memory(device float* out, device const float* in,
+                                    threadgroup float* shared, uint i [[thread_position_in_grid]],
+                                    uint t [[thread_index_in_threadgroup]]) {
+  shared[t] = in[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  out[i] = simd_sum(shared[t + 8192]);
 }

@@ -19,12 +19,16 @@ bool holds_array(const llvm::Type* type) {
   return type->isArrayTy();
 }
 
-// A variable with `margin` bytes on either side. Returns the address of what it holds.
+// A variable with `margin` bytes on either side. Returns the address of what it holds. Looked at in
+// the end, it is part of a coroutine's frame; a stack holds what other functions left there.
 llvm::Value* with_margins(llvm::AllocaInst& variable, uint64_t size, uint64_t margin) {
   llvm::IRBuilder<> builder(&variable);
   llvm::AllocaInst* wider =
       builder.CreateAlloca(llvm::ArrayType::get(builder.getInt8Ty(), size + 2 * margin));
   wider->setAlignment(variable.getAlign());
+  for (llvm::BasicBlock& block : *variable.getFunction())
+    if (auto* end = llvm::dyn_cast<llvm::ReturnInst>(block.getTerminator()))
+      llvm::IRBuilder<>(end).CreateLoad(builder.getInt8Ty(), wider, /*isVolatile=*/true);
   return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), wider, margin);
 }
 
