@@ -133,9 +133,12 @@ class LibraryImpl : public Library {
     MLXN_TRY(check_symbols(module, info_.constants, request.allow_unset_constants));
     MLXN_TRY(check_lane_operations(module));
     for (Kernel& kernel : frontend.kernels) {
-      const llvm::Function& entry = *module.getFunction(kernel.symbol);
+      llvm::Function& entry = *module.getFunction(kernel.symbol);
       find_active_arguments(entry, kernel);
-      if (request.optimise) MLXN_TRY(check_private_memory(entry, kernel));
+      if (request.optimise)
+        MLXN_TRY(check_private_memory(entry, kernel));
+      else
+        set_arrays_apart(entry);
     }
     std::vector<Explanation> explanations;
     bool explains = request.emit == Emit::kExplanation;

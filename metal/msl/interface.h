@@ -167,7 +167,8 @@ struct CompileRequest {
   bool allow_unset_constants =
       false;             // compile kernels whose constants have no value (checking only)
   int forced_tier = -1;  // the lowest tier to use, where a kernel allows it; -1: 0
-  // False: coroutines of code as the front end made it, by which optimised code can be judged.
+  // False: coroutines of code as the front end made it, by which optimised code can be judged, with
+  // memory that nobody writes around private arrays.
   bool optimise = true;
   std::string libdevice;  // ptx: bitcode with NVIDIA's math functions; empty: calls stay external
 };

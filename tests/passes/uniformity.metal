@@ -94,6 +94,18 @@ kernel void by_time_of_leaving(device float* x, device atomic_uint* n,
   if (rounds == 7) x[t] = simd_sum(x[t]);
 }
 
+// A reduction is the same for all lanes, whenever they left the loop with what they bring.
+// CHECK-LABEL: {{^}}by_sum_of_leaving: tier 1
+// CHECK: uniformity.metal:[[@LINE+5]]  differs between lanes
+// CHECK: uniformity.metal:[[@LINE+6]]  the same for a simdgroup
+kernel void by_sum_of_leaving(device float* x, device atomic_uint* n,
+                              uint t [[thread_index_in_threadgroup]]) {
+  uint rounds = 0;
+  do ++rounds;
+  while (atomic_fetch_add_explicit(&n[t], 1, memory_order_relaxed) < 100);
+  if (simd_sum(rounds) == 7) x[t] = simd_sum(x[t]);
+}
+
 // All lanes leave it together.
 // CHECK-LABEL: {{^}}by_rounds: tier 1
 // CHECK: branches that are not the same for all threads: 0

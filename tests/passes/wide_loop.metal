@@ -3,6 +3,7 @@
 // RUN-ASM: --emit asm --cpu x86-64-v4 --features +avx512vnni -e sums
 // RUN-MASK: --emit lowered --cpu x86-64-v4 -e guarded
 // RUN-PLACE: --emit lowered --cpu x86-64-v4 -e places
+// RUN-ALIKE: --emit lowered --cpu x86-64-v4 -e alike
 // RUN-WHY: --explain --cpu x86-64-v4
 #include <metal_stdlib>
 using namespace metal;
@@ -49,6 +50,29 @@ kernel void guarded(device const float* x, device float* out, constant uint& n,
     at += n;
   }
   out[i] = sum;
+}
+
+// The outer branch stays one, though a branch in it does not: its number is in no vector.
+// ALIKE-LABEL: define internal void @__msl_entry_0.wide(
+// ALIKE: %[[#STATE:]] = phi i32 [ 5,
+// ALIKE: %[[#BIT:]] = and i32 %[[#STATE]], 1
+// ALIKE: %[[#EVEN:]] = icmp eq i32 %[[#BIT]], 0
+// ALIKE: br i1 %[[#EVEN]]
+// ALIKE: bitcast <16 x i1>
+kernel void alike(device uint* out, constant uint& n, uint i [[thread_position_in_grid]]) {
+  uint state = 5, a = i, b = i * 3, c = 0, k = 0;
+  do {
+    if (state & 1) {
+      state = n + k;
+      if (i > 9) {
+        a = i / 3;
+      } else {
+        b += 2;
+        c = 7 * i;
+      }
+    }
+  } while (++k < n);
+  out[i] = a + b + c + state;
 }
 
 // Positions begin at multiples of 16: their upper bits are the same for all threads.

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
@@ -28,9 +29,16 @@ SharedBytes::~SharedBytes() {
 }
 
 std::string to_text(const ChildEnd& end) {
-  if (end.signal == SIGALRM) return "ran out of time";
+  if (end.signal == SIGALRM || end.signal == SIGPROF) return "ran out of time";
   if (end.signal != 0) return str("crashed (", strsignal(end.signal), ")");
   return str("ended with code ", end.exit_code);
+}
+
+void limit_time(unsigned seconds) {
+  constexpr unsigned kWaiting = 20;  // of a process that gets little of a processor, or sleeps
+  const itimerval limit{{0, 0}, {static_cast<time_t>(seconds), 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
+  alarm(seconds * kWaiting);
 }
 
 pid_t start_child(const std::function<int()>& work, unsigned seconds) {
@@ -40,9 +48,9 @@ pid_t start_child(const std::function<int()>& work, unsigned seconds) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM})
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGPROF})
     std::signal(number, SIG_DFL);
-  alarm(seconds);
+  limit_time(seconds);
   const int code = work();
   std::fflush(nullptr);
   _exit(code);

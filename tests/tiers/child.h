@@ -39,12 +39,14 @@ class Shared {
 // How a child ended.
 struct ChildEnd {
   int exit_code = 0;  // when signal is 0
-  int signal = 0;     // SIGALRM: the time was over
+  int signal = 0;     // SIGPROF or SIGALRM: the time was over
   bool good() const { return signal == 0 && exit_code == 0; }
 };
 std::string to_text(const ChildEnd& end);
 
-// Starts `work` in a child that ends with its result as exit code, or after `seconds`.
+// Ends this process after so many seconds of processor time, and much later if it sleeps.
+void limit_time(unsigned seconds);
+// Starts `work` in a child that ends with its result as exit code, or after `seconds` as above.
 pid_t start_child(const std::function<int()>& work, unsigned seconds);
 // Waits for it.
 ChildEnd wait_for(pid_t child);

@@ -278,7 +278,7 @@ class Team {
         [&] {
           Worker own(options_, machine_, compiler_, *counts_, state(worker));
           for (uint64_t b = first; b < batches_; b += options_.jobs) {
-            alarm(kBatchSeconds);
+            limit_time(kBatchSeconds);
             const Batch batch = batch_of(b);
             if (!batch.programs.empty()) own.run(batch);
           }

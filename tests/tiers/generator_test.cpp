@@ -84,6 +84,8 @@ TEST(KernelGenerator, CoversTheLanguage) {
                            "((const device float2*)fin)",
                            "while (a < b)",
                            "q += 3",
+                           "int k = 0, last;",
+                           "if (last & 1)",
                            "__msl_dot4(",
                            "__msl_dot2(",
                            "kFlag ? ",

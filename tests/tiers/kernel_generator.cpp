@@ -83,6 +83,7 @@ class Generator {
   Node simd_phrase(const Place& place);
   Node matrix_phrase();
   Node matrices_by_lane();
+  Node leaving_phrase();
   Node access_phrase();
 
   // Word `number`, a text, of a thread's eight: of 16 threads one after the other, or side by side.
@@ -249,8 +250,10 @@ Node Generator::statement(const Place& place) {
   if (kind < 45 && group) return barrier();
   if (kind < 50 && group) return group_phrase();
   if (kind < 55 && place.lockstep && options_.cross_lane) return simd_phrase(place);
-  if (kind < 59 && options_.cross_lane && scope_.kernel)
-    return random_.percent(40) ? matrix_phrase() : matrices_by_lane();
+  if (kind < 59 && options_.cross_lane && scope_.kernel) {
+    const uint32_t phrase = random_.below(10);
+    return phrase < 3 ? matrix_phrase() : phrase < 7 ? matrices_by_lane() : leaving_phrase();
+  }
   if (kind < 62 && scope_.kernel && !options_.wide) return access_phrase();
   if (kind < 75 && scope_.kernel) return memory_access(place);
   if (kind < 84 && scope_.kernel && !options_.wide) return Node::line(pointers_.statement());
@@ -491,6 +494,30 @@ Node Generator::matrices_by_lane() {
                  random_.below(2), "] * ",      i + 1, ".0f"};
   text += "; }";
   return Node::line(text);
+}
+
+// Lanes leave a loop in different rounds, and what they bring goes straight into an operation, a
+// decision or another variable: a counter that is the same in the loop differs behind it.
+Node Generator::leaving_phrase() {
+  const std::string f = random_.pick(scope_.of(Type::kFloat)),
+                    i = random_.pick(scope_.of(Type::kInt)),
+                    reduce = random_.pick({"simd_sum", "simd_product", "simd_min", "simd_max"});
+  std::string text = Text{"{ int k = 0, last; do { last = k * ", 1 + random_.below(5), " + ",
+                          maker_.uniform(Level::kGroup), "; "};
+  text += Text{f, " += fin[(gid * ", random_.pick({"1u", "9u"}), " + uint(k)) & 1023u]; "};
+  if (random_.percent(30)) text += Text{"if (", maker_.condition(Level::kLane), ") break; "};
+  text += Text{"} while (++k < ", maker_.trip_count(Level::kLane), "); "};
+  switch (random_.below(6)) {
+    case 0: return Node::line(text + Text{f, " = ", reduce, "(", f, "); }"});
+    case 1: return Node::line(text + Text{i, " = ", reduce, "(last); }"});
+    case 2: return Node::line(text + Text{f, " = ", reduce, "(", f, "); ", i, " = last + k; }"});
+    case 3: return Node::line(text + Text{"if (last & 1) ", f, " = ", reduce, "(", f, "); }"});
+    case 4:
+      return Node::line(text + Text{i, " = simd_shuffle(", i, ", ushort(last & 31)) + last; }"});
+    default:  // a loop of its own that lanes enter with what they bring
+      return Node::line(
+          text + Text{"for (int j = 0; j < (last & 3); ++j) ", f, " = ", reduce, "(", f, "); }"});
+  }
 }
 
 // Ways to go through memory that the compiler has code of its own for.

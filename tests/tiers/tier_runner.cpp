@@ -5,10 +5,11 @@
 namespace mlxn::tiers {
 namespace {
 
-std::unique_ptr<host::HostExecutor> make_executor(bool descending) {
+std::unique_ptr<host::HostExecutor> make_executor(bool descending, bool guarded) {
   cpu::CpuOptions options;
   options.workers = 1;
   options.reverse_threads = descending;
+  if (guarded) options.guard = cpu::MemoryGuard::kAll;
   return cpu::create_executor(options);
 }
 
@@ -30,7 +31,8 @@ std::string to_text(const Launch& launch) {
   return str("grid ", size_text(launch.grid), " in threadgroups of ", size_text(launch.group));
 }
 
-Machine::Machine() : up_(make_executor(false)), down_(make_executor(true)) {}
+Machine::Machine(bool guarded)
+    : up_(make_executor(false, guarded)), down_(make_executor(true, guarded)) {}
 
 const msl::Target& Machine::target() const {
   return up_->info().target;

@@ -44,7 +44,8 @@ struct Buffer {
 // thread, so that a difference is one of the tier alone.
 class Machine {
  public:
-  Machine();
+  // Guarded: a kernel that leaves its threadgroup memory or its frame fails.
+  explicit Machine(bool guarded = false);
   const msl::Target& target() const;
   Result<msl::Image> compile(const msl::Library& library, const std::vector<std::string>& entries,
                              const Way& way,

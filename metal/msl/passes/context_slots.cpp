@@ -62,11 +62,13 @@ struct SlotTable::Liveness {
            ++position) {
         const Region* region = position->get();
         std::set<Slot*>& live_out = out[region];
-        for (const Region* next : region->next) live_out.insert(in[next].begin(), in[next].end());
         std::set<Slot*> live_in = at(table.reads_, region);
         std::set<Slot*> written = at(table.writes_, region);
-        for (Slot* slot : live_out)
-          if (!written.count(slot)) live_in.insert(slot);
+        for (const Region* next : region->next)
+          for (Slot* slot : in[next]) {
+            live_out.insert(slot);
+            if (!written.count(slot) || (slot->joins && slot->joins != next)) live_in.insert(slot);
+          }
         changed |= live_in.size() != in[region].size();
         in[region] = std::move(live_in);
       }

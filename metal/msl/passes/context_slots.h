@@ -27,7 +27,8 @@ struct Slot {
   llvm::Type* type = nullptr;  // of an element in memory
   uint64_t bytes = 0;          // of one element
   Level level = Level::kLane;
-  bool always = false;  // alive everywhere: shares its place with no other
+  bool always = false;            // alive everywhere: shares its place with no other
+  const Region* joins = nullptr;  // written on the ways there only, not on others out of a region
 
   // Decided by SlotTable::place.
   Slot* same = nullptr;  // another one that lies where this one would

@@ -93,7 +93,14 @@ std::optional<Refusal> pair_branches(Function& entry, std::vector<PairedBranch>&
         break;
       }
     }
-    if (!next) return std::nullopt;
+    if (!next) {
+      // With joins of their own, branches around a paired one may turn out to be all threads'
+      // alike.
+      erase_if(found, [&](const PairedBranch& pair) {
+        return !steps.diverges(*pair.branch->getParent());
+      });
+      return std::nullopt;
+    }
     if (found.size() == kMostBranches)
       return Refusal{"too many branches differ between threads", next->getDebugLoc()};
     DominatorTree dominators(entry);

@@ -14,4 +14,8 @@ inline constexpr uint64_t kMaxPrivateBytes = 64 << 10;
 // Refuses a kernel whose private variables, as they are after optimisation, take more.
 Status check_private_memory(const llvm::Function& entry, const Kernel& kernel);
 
+// Puts memory that nobody writes before and behind each private array, so that an index beyond its
+// ends does not find another variable: what it reads then depends on what that memory held.
+void set_arrays_apart(llvm::Function& entry);
+
 }  // namespace mlxn::msl

@@ -199,6 +199,7 @@ void RegionEmitter::store_joins(Region& region, Code& code, BasicBlock& from, Re
   for (PHINode& phi : to.head->phis()) {
     Slot& slot = values_.join_slot_for(phi);
     Value* value = phi.getIncomingValueForBlock(&from);
+    slot.joins = &to;
     joined_.push_back({&slot, value});
     if (slot.kind == Slot::Kind::kUniform) {
       // Once after the loop, if every way from this region brings the same value.

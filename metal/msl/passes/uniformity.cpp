@@ -70,6 +70,14 @@ bool is_simdgroup_number(const Instruction& instruction, const Argument* thread)
   return false;
 }
 
+// Gives the same to all lanes of a simdgroup, whatever they bring.
+bool makes_uniform(const Instruction& instruction) {
+  const auto* call = dyn_cast<CallInst>(&instruction);
+  const Function* callee = call ? call->getCalledFunction() : nullptr;
+  return callee && tile_call(*call) == TileCall::kNone && is_cross_lane(*callee) &&
+         lane_operation(*call).uniform_result;
+}
+
 Value* choice_of(const Instruction& terminator) {
   if (const auto* branch = dyn_cast<BranchInst>(&terminator))
     return branch->isConditional() ? branch->getCondition() : nullptr;
@@ -174,7 +182,8 @@ void Uniformity::spread(BasicBlock& block, Level level) {
     for (BasicBlock* inner : loop->blocks())
       for (Instruction& instruction : *inner)
         for (User* user : instruction.users())
-          if (auto* use = dyn_cast<Instruction>(user); use && outside(use->getParent()))
+          if (auto* use = dyn_cast<Instruction>(user);
+              use && outside(use->getParent()) && !makes_uniform(*use))
             raise(levels_, use, level);
   }
   between->emplace(&block, true);
@@ -235,9 +244,9 @@ Level Uniformity::evaluate_call(const CallInst& call) const {
   if (call.getType()->isVoidTy()) return Level::kThreadgroup;
   if (TileCall tile = tile_call(call); tile != TileCall::kNone)
     return tile == TileCall::kToLane ? Level::kLane : Level::kSimdgroup;
+  if (makes_uniform(call)) return Level::kSimdgroup;
   if (callee && is_cross_lane(*callee)) {
     LaneOperation operation = lane_operation(call);
-    if (operation.uniform_result) return Level::kSimdgroup;
     // A shuffle from one lane for all is a broadcast, if that lane is there for sure.
     bool broadcast = MSL_OP_KIND(operation.word) == MSL_OP_SHUFFLE && full_ &&
                      of(call.getArgOperand(1)) < Level::kLane;

@@ -166,6 +166,66 @@ TEST_P(KernelTest, DivergentLanes) {
   }
 }
 
+// A reduction of what lanes hold when they leave a loop, each in its own round: no code lies
+// between.
+TEST_P(KernelTest, SumBehindALoopThatLanesLeaveOneByOne) {
+  Program run;
+  run.source = R"(
+    #include <metal_stdlib>
+    using namespace metal;
+    kernel void leave(device uint* out [[buffer(0)]], device const uint* in [[buffer(1)]],
+                      uint tid [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+      uint value = 0, rounds = 0;
+      do value += in[lane * 9 + rounds]; while (++rounds < (lane & 3));
+      out[tid] = simd_sum(value);
+    })";
+  run.kernel = "leave";
+  run.grid = run.group = MTL::Size(group(), 1, 1);
+  std::vector<uint32_t> in(32 * 9);
+  for (uint32_t i = 0; i < in.size(); ++i) in[i] = i * i;
+  run.buffers = {bytes_of(std::vector<uint32_t>(group())), bytes_of(in)};
+  auto out = values_of<uint32_t>(run_twice(run)[0]);
+  for (uint32_t tid = 0; tid < group(); ++tid) {
+    uint32_t expected = 0;
+    for (uint32_t lane = 0; lane < 32 && tid / 32 * 32 + lane < group(); ++lane)
+      for (uint32_t i = 0; i < std::max(1u, lane & 3); ++i) expected += in[lane * 9 + i];
+    ASSERT_EQ(out[tid], expected) << "thread " << tid;
+  }
+}
+
+// Threads part within a branch that all of them take alike, on a number that the branch changes.
+TEST_P(KernelTest, ThreadsPartInABranchTheyTakeTogether) {
+  Program run;
+  run.source = R"(
+    #include <metal_stdlib>
+    using namespace metal;
+    kernel void part(device uint* out [[buffer(0)]], constant uint& rounds [[buffer(1)]],
+                     constant uint& more [[buffer(2)]], uint id [[thread_position_in_grid]],
+                     uint total [[threads_per_grid]]) {
+      uint state = 5, a = id, b = id * 3, c = 0, i = 0;
+      do {
+        if (state & 1) {
+          state = more + i;
+          if (id > 9) a = id / 3;
+          else { b += 2; c = 7 * id; }
+        }
+      } while (++i < rounds);
+      out[id] = a + b + c;
+      out[id + total] = state;
+    })";
+  run.kernel = "part";
+  const uint32_t threads = 2 * group();
+  run.grid = MTL::Size(threads, 1, 1);
+  run.group = MTL::Size(group(), 1, 1);
+  run.buffers = {bytes_of(std::vector<uint32_t>(2 * threads)), bytes_of(std::vector<uint32_t>{4}),
+                 bytes_of(std::vector<uint32_t>{3})};
+  auto out = values_of<uint32_t>(run_twice(run)[0]);
+  for (uint32_t id = 0; id < threads; ++id) {  // state: 5, 3, 4
+    ASSERT_EQ(out[id], id > 9 ? id / 3 + id * 3 : id + id * 3 + 4 + 7 * id) << id;
+    ASSERT_EQ(out[id + threads], 4u) << id;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(ThreadgroupSizes, KernelTest,
                          testing::Values(1, 31, 32, 33, 100, 256, 1024));
 

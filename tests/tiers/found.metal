@@ -1,0 +1,48 @@
+// Kernels that gave another result in some tier once, as small as they could be made.
+#include <metal_stdlib>
+using namespace metal;
+
+// What a round began with is needed behind the loop: a lane that leaves it does not write the next
+// round's value, and lanes that go on must not make the place free for other values.
+kernel void begin_of_the_last_round(device uint* out, device const uint* in,
+                                    uint id [[thread_position_in_grid]],
+                                    uint lane [[thread_index_in_simdgroup]]) {
+  uint value = in[id], before = 0, sum = 0, round = 0;
+  do {
+    before = value;
+    value = in[simd_shuffle_xor(value + lane, 1) & 255];
+    if (lane & 1) sum += in[simd_shuffle_xor(value * 3, 2) & 255];
+  } while (++round < (lane & 3));
+  sum = simd_sum(sum);
+  out[id] = before * 5 + sum;
+}
+
+// Nothing lies between the loop and the reduction.
+kernel void sum_behind_a_loop(device float* out, device const float* in,
+                              uint id [[thread_position_in_grid]],
+                              uint lane [[thread_index_in_simdgroup]]) {
+  float sum = 0;
+  uint round = 0;
+  do sum += in[lane * 9 + round];
+  while (++round < (lane & 3));
+  out[id] = simd_product(sum);
+}
+
+// Threads part within a branch that they take together.
+kernel void part_together(device uint* out, constant uint& rounds, constant uint& more,
+                          uint id [[thread_position_in_grid]], uint total [[threads_per_grid]]) {
+  uint state = 5, a = id, b = id * 3, c = 0, i = 0;
+  do {
+    if (state & 1) {
+      state = more + i;
+      if (id > 9) {
+        a = id / 3;
+      } else {
+        b += 2;
+        c = 7 * id;
+      }
+    }
+  } while (++i < rounds);
+  out[id] = a + b + c;
+  out[id + total] = state;
+}
