@@ -84,6 +84,7 @@ TEST(KernelGenerator, CoversTheLanguage) {
                            "((const device float2*)fin)",
                            "while (a < b)",
                            "q += 3",
+                           "w[i] & 3840u",
                            "__msl_dot4(",
                            "__msl_dot2(",
                            "kFlag ? ",
