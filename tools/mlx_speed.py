@@ -8,9 +8,13 @@ faster. The Python module of that MLX must be importable (PYTHONPATH); see docs/
 """
 
 import argparse
+import os
 import statistics
 import sys
 import time
+
+# OpenBLAS's idle threads spin for some 20 ms unless told otherwise, on a processor that our workers need by then.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "12")  # 2^12 cycles
 
 import mlx.core as mx
 

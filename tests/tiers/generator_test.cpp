@@ -86,6 +86,7 @@ TEST(KernelGenerator, CoversTheLanguage) {
                            "q += 3",
                            "int k = 0, last;",
                            "if (last & 1)",
+                           "w[i] & 3840u",
                            "__msl_dot4(",
                            "__msl_dot2(",
                            "kFlag ? ",

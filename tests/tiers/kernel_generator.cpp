@@ -85,6 +85,7 @@ class Generator {
   Node matrices_by_lane();
   Node leaving_phrase();
   Node access_phrase();
+  Node blocks_phrase();
 
   // Word `number`, a text, of a thread's eight: of 16 threads one after the other, or side by side.
   std::string word(const char* buffer, const std::string& number) const {
@@ -523,7 +524,8 @@ Node Generator::leaving_phrase() {
 // Ways to go through memory that the compiler has code of its own for.
 Node Generator::access_phrase() {
   const std::string f = random_.pick(scope_.of(Type::kFloat));
-  switch (random_.below(3)) {
+  switch (random_.below(4)) {
+    case 3: return blocks_phrase();
     case 0: {  // two fields; threads lie in a row, or every other one, or anyhow
       const std::string stride = random_.pick({"1u", "2u", "3u", "uint(g0 & 3)"});
       return Node::line(Text{"{ float2 z = ((const device float2*)fin)[(gid * ", stride, " + ",
@@ -544,6 +546,32 @@ Node Generator::access_phrase() {
                              " q += 3 + (g1 & 15); } }"});
     }
   }
+}
+
+// Each thread goes through blocks of its own, numbers of 16 bits and floats side by side; threads
+// end together, or when they have no more blocks.
+Node Generator::blocks_phrase() {
+  const std::string f = random_.pick(scope_.of(Type::kFloat));
+  const bool together = random_.percent(60);
+  const std::string bound = Text{"(", maker_.uniform(Level::kGroup), " & 7u)"};
+  std::string text = Text{"{ const device float* q = fin + (lane / ",
+                          1 + random_.below(3),
+                          "u) * ",
+                          4 + random_.below(8),
+                          "u; const device ushort* w = (const device ushort*)in + lane * ",
+                          4 + random_.below(6),
+                          "u; "};
+  text += together ? Text{"for (uint k = 0; k < ", bound, "; ++k) { "}
+                   : Text{"for (uint k = lane / 16u; k < ", bound, "; k += 2u) { "};
+  text +=
+      "float a = 0, b = 0; for (int i = 0; i < 4; ++i) { a += q[i] * float(w[i] & 15u) + "
+      "q[i] * float(w[i] & 240u); b += q[3 - i] * float(w[i] & 3840u); } ";
+  if (random_.percent(50))
+    text += Text{"a += b * fin[(lane / 4u) + k] + float(w[", random_.below(8), "]); "};
+  if (random_.percent(20)) text += "fout[gid * 8u + 7u] = a; ";
+  text +=
+      Text{f, " += a - b; q += ", 1 + random_.below(16), "; w += ", 1 + random_.below(16), "; } }"};
+  return Node::line(text);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct LoopParts {
   BasicBlock* latch = nullptr;
   BasicBlock* exit = nullptr;
   std::vector<BasicBlock*> blocks;
+  bool staged = false;  // see LaneStrides::is_worth_staging
 };
 
 std::optional<LoopParts> parts_of(const Loop& loop, const Uniformity& uniformity) {
@@ -70,7 +71,9 @@ class Converger {
         dominators_(dominators),
         full_(full) {}
 
-  void run() {
+  // Returns where rounds without a test begin, if there are any.
+  BasicBlock* run() {
+    BasicBlock* all_lanes = nullptr;
     if (parts_.guard == parts_.before) parts_.before = SplitEdge(parts_.guard, parts_.header);
     if (parts_.guard) empty_preheader();
     test_ = BasicBlock::Create(context_, "converged", &entry_, parts_.header);
@@ -97,13 +100,15 @@ class Converger {
     BranchInst::Create(parts_.header, next_, active, some);
     if (full_) {
       Value* all = body.CreateICmpEQ(votes, body.getInt32(~0u));
-      body.CreateCondBr(all, copy_body(), some);
+      all_lanes = copy_body();
+      body.CreateCondBr(all, all_lanes, some);
     } else {
       body.CreateBr(some);
     }
     for (PHINode& phi : next_->phis()) phi.replaceIncomingBlockWith(body_, some);
     parts_.before->getTerminator()->replaceSuccessorWith(parts_.header, test_);
     if (parts_.guard) parts_.guard->getTerminator()->replaceSuccessorWith(parts_.exit, test_);
+    return all_lanes;
   }
 
  private:
@@ -279,7 +284,7 @@ class Converger {
 
 }  // namespace
 
-unsigned converge_loops(Function& entry, bool full) {
+std::set<BasicBlock*> converge_loops(Function& entry, bool full) {
   DominatorTree dominators(entry);
   LoopInfo loops(dominators);
   // With values of a loop used outside only through joins, changing one loop leaves what is known
@@ -288,12 +293,19 @@ unsigned converge_loops(Function& entry, bool full) {
   Uniformity uniformity(entry, full);
   LaneStrides strides(entry, uniformity);
   std::vector<LoopParts> found;
-  for (Loop* loop : loops.getLoopsInPreorder())
-    if (auto parts = parts_of(*loop, uniformity);
-        parts && (strides.is_worth_vectorising(*loop) || strides.is_search(*loop)))
-      found.push_back(*parts);
-  for (const LoopParts& parts : found) Converger(entry, parts, uniformity, dominators, full).run();
-  return unsigned(found.size());
+  for (Loop* loop : loops.getLoopsInPreorder()) {
+    auto parts = parts_of(*loop, uniformity);
+    if (!parts) continue;
+    const bool plain = strides.is_worth_vectorising(*loop) || strides.is_search(*loop);
+    parts->staged = !plain && full && strides.is_worth_staging(*loop);
+    if (plain || parts->staged) found.push_back(*parts);
+  }
+  std::set<BasicBlock*> apart;
+  for (const LoopParts& parts : found) {
+    BasicBlock* begin = Converger(entry, parts, uniformity, dominators, full).run();
+    if (parts.staged && begin) apart.insert(begin);
+  }
+  return apart;
 }
 
 }  // namespace mlxn::msl

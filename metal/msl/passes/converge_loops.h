@@ -11,12 +11,15 @@
 // Rounds in which no lane has left get a copy of the code without the test.
 #pragma once
 
+#include <set>
+
 #include "llvm/IR/Function.h"
 
 namespace mlxn::msl {
 
-// Rewrites the loops for which that pays; returns how many. `full`: see Uniformity. The new ballots
-// have site 0: only tier 1, which does not look at sites, may be built from the result.
-unsigned converge_loops(llvm::Function& entry, bool full);
+// Rewrites the loops for which that pays. `full`: see Uniformity. The new ballots have site 0: only
+// tier 1, which does not look at sites, may be built from the result. Returns where rounds of all
+// lanes begin in loops that are worth staging: these are to be regions of their own.
+std::set<llvm::BasicBlock*> converge_loops(llvm::Function& entry, bool full);
 
 }  // namespace mlxn::msl

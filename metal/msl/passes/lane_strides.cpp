@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/CFG.h"
 #include "llvm/IR/GetElementPtrTypeIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
 #include "metal/msl/kernel_abi.h"
 #include "metal/msl/passes/entry.h"
+#include "metal/msl/passes/load_runs.h"
 #include "metal/msl/passes/packed_dot.h"
 #include "metal/msl/passes/target_features.h"
 
@@ -130,6 +132,56 @@ bool LaneStrides::is_worth_vectorising(const Loop& loop) {
       if (!stride || std::abs(*stride) > kMaxStride * bytes) return false;
     }
   return true;
+}
+
+namespace {
+
+// Numbers are computed, not addresses.
+bool is_arithmetic(const Instruction& instruction) {
+  if (instruction.getType()->isFloatingPointTy()) return !isa<LoadInst, PHINode>(instruction);
+  return isa<BinaryOperator>(instruction) && !instruction.getType()->isIntegerTy(64);
+}
+
+}  // namespace
+
+bool LaneStrides::is_worth_staging(const Loop& loop) {
+  constexpr unsigned kMaxSize = 1000, kLongRun = 4, kMostParts = 64, kWorkForAPart = 4,
+                     kWorkForASum = 12;
+  constexpr int64_t kMaxStride = 4;  // in elements
+  if (!loop.isInnermost() || !has_feature(entry_, "+avx512f")) return false;
+  unsigned size = 0, work = 0;
+  SmallVector<LoadInst*, 32> apart;
+  for (BasicBlock* block : loop.blocks())
+    if (count_if(successors(block), [&](BasicBlock* next) { return loop.contains(next); }) > 1)
+      return false;
+  for (BasicBlock* block : loop.blocks())
+    for (Instruction& instruction : *block) {
+      if (++size > kMaxSize || instruction.mayWriteToMemory()) return false;
+      work += is_arithmetic(instruction);
+      if (isa<CallInst>(instruction) && !isa<IntrinsicInst>(instruction)) return false;
+      auto* load = dyn_cast<LoadInst>(&instruction);
+      if (!load) continue;
+      bool unknown = false;
+      if (!load->isSimple() || private_variable(load->getPointerOperand(), unknown) || unknown)
+        return false;
+      const int64_t bytes = load->getType()->getPrimitiveSizeInBits() / 8;
+      auto stride = of(load->getPointerOperand());
+      if (!stride || std::abs(*stride) > kMaxStride * bytes) {
+        if (bytes == 0 || bytes > 4) return false;
+        apart.push_back(load);
+      }
+    }
+  unsigned parts = 0;
+  bool any_long = false;
+  for (const LoadRun& run : find_load_runs(apart)) {
+    any_long |= run.elements.size() >= kLongRun;
+    for (unsigned first = 0; first < run.elements.size(); first += part_of_run(run, first)) ++parts;
+  }
+  // Sums that take in one number a round lie side by side in a lane: those are vectors anyway.
+  const auto sums = count_if(loop.getHeader()->phis(),
+                             [](const PHINode& phi) { return phi.getType()->isFloatingPointTy(); });
+  return any_long && parts <= kMostParts && work >= kWorkForAPart * parts &&
+         work >= kWorkForASum * sums;
 }
 
 namespace {

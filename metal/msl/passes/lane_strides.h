@@ -21,6 +21,11 @@ class LaneStrides {
   // close to each other from lane to lane, so that they become vector loads.
   bool is_worth_vectorising(const llvm::Loop& loop);
 
+  // A loop whose lanes should run side by side although each of them loads runs of elements of its
+  // own: StageLoads brings those together. Innermost, without branches and stores, with enough
+  // arithmetic for what is loaded. For simdgroups that have all their lanes.
+  bool is_worth_staging(const llvm::Loop& loop);
+
   // A loop in which every round waits for what the last one loaded, such as a binary search. One
   // lane after the other, it is slow however simple it is; side by side, lanes wait together.
   // Innermost, with few loads and no stores, and only where vectors can be gathered under a mask.

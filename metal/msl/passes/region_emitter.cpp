@@ -8,6 +8,7 @@
 #include "llvm/IR/Module.h"
 #include "metal/msl/kernel_abi.h"
 #include "metal/msl/passes/entry.h"
+#include "metal/msl/passes/stage_loads.h"
 #include "metal/msl/passes/target_features.h"
 
 namespace mlxn::msl {
@@ -286,7 +287,7 @@ void RegionEmitter::store_result(const Instruction& original, Slot& slot) {
 // Tells the vectoriser that lanes do not depend on each other's memory. Loops over lanes are not
 // to be unrolled before it has seen them. Those it has made vectors of are, where lane values are
 // local variables: without the loop, these become registers.
-void RegionEmitter::mark_parallel(Code& code) {
+void RegionEmitter::mark_parallel(const Region& region, Code& code) {
   LLVMContext& context = entry_.getContext();
   constexpr unsigned kMostAtOnce = 400;
   unsigned size = 0;
@@ -308,9 +309,10 @@ void RegionEmitter::mark_parallel(Code& code) {
     if (value) parts.push_back(value);
     return MDNode::get(context, parts);
   };
-  SmallVector<Metadata*, 5> properties = {nullptr, property("llvm.loop.parallel_accesses", group),
+  SmallVector<Metadata*, 6> properties = {nullptr, property("llvm.loop.parallel_accesses", group),
                                           property("llvm.loop.mustprogress", nullptr),
                                           property("llvm.loop.unroll.disable", nullptr)};
+  if (staged_.count(region.head)) properties.push_back(property(kStagedLoop, nullptr));
   if (lane_variables_ && size < kMostAtOnce) {
     Type* i32 = Type::getInt32Ty(context);
     Metadata* parts[] = {
@@ -337,7 +339,7 @@ void RegionEmitter::finish() {
       values_.table().prefer_same(*slot, *from->second);
   values_.table().place(graph_, {/*together=*/!masked_, lane_variables_}, context_, kernel_);
   for (const auto& region : graph_.regions())
-    if (code_[region.get()].back_edge) mark_parallel(code_[region.get()]);
+    if (code_[region.get()].back_edge) mark_parallel(*region, code_[region.get()]);
 }
 
 }  // namespace mlxn::msl

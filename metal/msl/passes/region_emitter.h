@@ -54,6 +54,7 @@ class RegionEmitter {
   llvm::Value* simdgroups_;  // i64
   RegionValues values_;
   std::map<const Region*, Code> code_;
+  std::set<llvm::BasicBlock*> staged_;  // heads of regions whose lanes load runs: see StageLoads
 
  private:
   llvm::Function* create_function();
@@ -64,7 +65,7 @@ class RegionEmitter {
   void redirect(Region& region, Code& code);
   void store_joins(Region& region, Code& code, llvm::BasicBlock& from, Region& to);
   void store_result(const llvm::Instruction& original, Slot& slot);
-  void mark_parallel(Code& code);
+  void mark_parallel(const Region& region, Code& code);
 
   // Values that are stored where others join them.
   std::vector<std::pair<Slot*, const llvm::Value*>> joined_;

@@ -25,8 +25,10 @@ namespace {
 class UniformRegions : public RegionEmitter {
  public:
   UniformRegions(Function& entry, Kernel& kernel, const Shape& shape, const RegionGraph& graph,
-                 const Uniformity& uniformity)
-      : RegionEmitter(entry, kernel, shape, graph, uniformity, /*masked=*/false) {}
+                 const Uniformity& uniformity, std::set<BasicBlock*> staged)
+      : RegionEmitter(entry, kernel, shape, graph, uniformity, /*masked=*/false) {
+    staged_ = std::move(staged);
+  }
 
   void run() {
     for (const auto& region : graph_.regions()) open(*region);
@@ -172,8 +174,10 @@ class UniformRegions : public RegionEmitter {
 
 namespace {
 
-// Loops whose lanes stay together anyway and gain from running side by side.
-std::set<BasicBlock*> uniform_loops(Function& entry, const Uniformity& uniformity) {
+// Loops whose lanes stay together anyway and gain from running side by side; those that gain by
+// staging go into `staged`.
+std::set<BasicBlock*> uniform_loops(Function& entry, const Uniformity& uniformity, bool full,
+                                    std::set<BasicBlock*>& staged) {
   DominatorTree dominators(entry);
   LoopInfo loops(dominators);
   LaneStrides strides(entry, uniformity);
@@ -184,7 +188,11 @@ std::set<BasicBlock*> uniform_loops(Function& entry, const Uniformity& uniformit
     loop->getExitingBlocks(exiting);
     bool together = all_of(
         exiting, [&](BasicBlock* block) { return uniformity.of_branch(*block) < Level::kLane; });
-    if (together && strides.is_worth_vectorising(*loop)) found.insert(loop->getHeader());
+    if (!together) continue;
+    if (strides.is_worth_vectorising(*loop))
+      found.insert(loop->getHeader());
+    else if (full && strides.is_worth_staging(*loop))
+      staged.insert(loop->getHeader());
   }
   return found;
 }
@@ -192,13 +200,15 @@ std::set<BasicBlock*> uniform_loops(Function& entry, const Uniformity& uniformit
 }  // namespace
 
 std::optional<Refusal> build_uniform_regions(Function& entry, Kernel& kernel, const Shape& shape) {
-  converge_loops(entry, has_full_simdgroups(shape));
+  const bool full = has_full_simdgroups(shape);
+  std::set<BasicBlock*> staged = converge_loops(entry, full);
   normalise_for_regions(entry);
-  Uniformity uniformity(entry, has_full_simdgroups(shape));
+  Uniformity uniformity(entry, full);
+  std::set<BasicBlock*> heads = uniform_loops(entry, uniformity, full, staged);
+  heads.insert(staged.begin(), staged.end());
   RegionGraph graph;
-  if (auto refusal = graph.split_uniform(entry, uniformity, uniform_loops(entry, uniformity)))
-    return refusal;
-  UniformRegions(entry, kernel, shape, graph, uniformity).run();
+  if (auto refusal = graph.split_uniform(entry, uniformity, heads)) return refusal;
+  UniformRegions(entry, kernel, shape, graph, uniformity, std::move(staged)).run();
   return std::nullopt;
 }
 

@@ -23,6 +23,7 @@
 #include "metal/msl/passes/join_gathers.h"
 #include "metal/msl/passes/keep_order.h"
 #include "metal/msl/passes/packed_dot.h"
+#include "metal/msl/passes/stage_loads.h"
 #include "metal/msl/passes/test_gathers.h"
 #include "metal/msl/passes/trim_loops.h"
 #include "metal/msl/passes/unroll.h"
@@ -133,6 +134,7 @@ void prepare_loops(FunctionPassManager& passes) {
   loops.addPass(LoopDeletionPass());
   passes.addPass(createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
   passes.addPass(LowerSwitchPass());
+  passes.addPass(StageLoads());
   passes.addPass(KeepOrder());
   passes.addPass(HideHalfConversions());
 }
