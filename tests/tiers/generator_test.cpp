@@ -23,12 +23,13 @@ TEST(KernelGenerator, IsDeterministic) {
 TEST(KernelGenerator, CoversTheLanguage) {
   std::string all;
   std::set<std::string> different;
-  for (uint64_t seed = 0; seed < 400; ++seed) {
+  constexpr uint64_t kPrograms = 1000;
+  for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     const std::string text = print(generate_kernel("k", seed, {.flat = seed % 2 == 0}));
     different.insert(text);
     all += text;
   }
-  EXPECT_EQ(different.size(), 400u);
+  EXPECT_EQ(different.size(), kPrograms);
   for (const char* part : {"threadgroup_barrier",
                            "simdgroup_barrier",
                            "simd_sum(",
@@ -91,7 +92,7 @@ TEST(KernelGenerator, CoversTheLanguage) {
                            "__msl_dot2(",
                            "kFlag ? ",
                            "is_function_constant_defined(kUnset)"}) {
-    EXPECT_THAT(all, HasSubstr(part));
+    EXPECT_NE(all.find(part), std::string::npos) << part;
   }
 }
 
