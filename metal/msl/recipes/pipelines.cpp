@@ -23,6 +23,7 @@
 #include "metal/msl/passes/join_gathers.h"
 #include "metal/msl/passes/keep_order.h"
 #include "metal/msl/passes/packed_dot.h"
+#include "metal/msl/passes/read_ahead.h"
 #include "metal/msl/passes/stage_loads.h"
 #include "metal/msl/passes/test_gathers.h"
 #include "metal/msl/passes/trim_loops.h"
@@ -201,7 +202,11 @@ void optimise(Module& module, TargetMachine& machine, OptimizationLevel level) {
   managers.builder.registerVectorizerStartEPCallback(
       [](FunctionPassManager& passes, OptimizationLevel) { prepare_loops(passes); });
   managers.builder.registerOptimizerLastEPCallback(
-      [](ModulePassManager& passes, OptimizationLevel) { passes.addPass(LowerCalls()); });
+      [&](ModulePassManager& passes, OptimizationLevel asked) {
+        passes.addPass(LowerCalls());
+        if (!managers.ptx && asked != OptimizationLevel::O0)
+          passes.addPass(createModuleToFunctionPassAdaptor(ReadAhead()));
+      });
   if (!managers.ptx) offer_packed_dots(module);
   ModulePassManager passes = level == OptimizationLevel::O0
                                  ? managers.builder.buildO0DefaultPipeline(level)
