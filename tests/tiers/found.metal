@@ -46,3 +46,13 @@ kernel void part_together(device uint* out, constant uint& rounds, constant uint
   out[id] = a + b + c;
   out[id + total] = state;
 }
+
+// As vectors of lanes the divisors are numbers known beforehand, one of them zero.
+kernel void divide_by_a_lane(device int* out, device const int* in,
+                             uint id [[thread_position_in_grid]],
+                             uint lane [[thread_index_in_simdgroup]]) {
+  int part = 4 - int(lane);
+  if (in[id + 32] & 1) part = in[id] / part;
+  for (int i = 0; i < 8; ++i) part += in[id + i] * in[id + 2 * i] ^ i;
+  out[id] = part;
+}

@@ -25,6 +25,10 @@ void mask_shift(BinaryOperator& shift) {
 }
 
 // x / 0 is x, and INT_MIN / -1 is INT_MIN; x % 0 and INT_MIN % -1 are 0. Nothing traps.
+//
+// The zero goes by an umax, which LLVM keeps as one: once vectorised, a divisor such as 4 - lane is
+// a constant with a zero in it, and LLVM 19 takes a choice between two vectors of divisors for the
+// other one if one of them has a zero anywhere, also in a lane that is not chosen.
 void guard_division(BinaryOperator& division) {
   Value* divisor = division.getOperand(1);
   if (auto* constant = dyn_cast<ConstantInt>(divisor);
@@ -33,7 +37,7 @@ void guard_division(BinaryOperator& division) {
   IRBuilder<> builder(&division);
   Type* type = division.getType();
   Constant* one = ConstantInt::get(type, 1);
-  Value* bad = builder.CreateICmpEQ(divisor, Constant::getNullValue(type));
+  Value* safe = builder.CreateBinaryIntrinsic(Intrinsic::umax, divisor, one);
   bool is_signed =
       division.getOpcode() == Instruction::SDiv || division.getOpcode() == Instruction::SRem;
   if (is_signed) {
@@ -41,9 +45,9 @@ void guard_division(BinaryOperator& division) {
     Value* overflow = builder.CreateAnd(
         builder.CreateICmpEQ(division.getOperand(0), ConstantInt::get(type, lowest)),
         builder.CreateICmpEQ(divisor, Constant::getAllOnesValue(type)));
-    bad = builder.CreateOr(bad, overflow);
+    safe = builder.CreateSelect(overflow, one, safe);
   }
-  division.setOperand(1, builder.CreateSelect(bad, one, divisor));
+  division.setOperand(1, safe);
 }
 
 // Converts by way of float, which machines do in vectors.
