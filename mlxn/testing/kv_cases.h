@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "mlxn/ops/kv/kv_write.h"
+#include "mlxn/testing/op_case.h"
 
 namespace mlxn::cases {
 
@@ -43,7 +44,8 @@ struct KvSizes {
   }
 };
 
-// A buffer of bytes as such a cache.
+// A buffer of bytes as such a cache, whatever the buffer said of itself.
+inline const Accepts kViewedAsCodes = {.sizes = {0}, .dtype = true};
 inline Buffer as_codes(const Buffer& bytes, const KvSizes& sizes) {
   return {bytes.storage(), bytes.byte_offset(), bytes.byte_len(), Dtype::kQ8_0, sizes.shape()};
 }

@@ -26,12 +26,21 @@ enum class Role {
   kInOut,  // filled, and compared with the reference
 };
 
+// What an op accepts of a tensor beyond the case itself, so that broken_calls leaves it out.
+struct Accepts {
+  std::vector<size_t> sizes = {};  // dimensions that may be larger or smaller: rows of a table
+  bool dtype = false;              // bytes are bytes
+  bool overlap = false;            // of outputs with this one
+  bool all = false;                // the case does not hand it over
+};
+
 // An argument of an op. Block formats are quantised from what `fill` gives.
 struct Tensor {
   Dtype dtype;
   Shape shape;
   Role role = Role::kIn;
   Fill fill = uniform(-2, 2);
+  Accepts accepts = {};
 };
 
 // What a case runs with: a buffer for each of its tensors, in their order.
@@ -64,12 +73,14 @@ struct OpCase {
   uint64_t flops = 0;
   uint64_t bytes = 0;  // moved; 0: all tensors once, those in place twice
   Use use = Use::kTest;
+  std::string ledger = {};  // entries of the original's defect lists that the case is about: "D15"
 
   std::string name() const { return variant + " " + shape; }
   uint64_t bytes_moved() const;
 };
 
-// A call that must be refused, with zero-filled buffers.
+// A call that must be refused, with zero-filled buffers. For what broken_calls does not make of the
+// cases: parameters, and texts of errors.
 struct WrongCall {
   std::string what;  // "weight of another length"
   std::vector<std::pair<Dtype, Shape>> arguments;

@@ -1,10 +1,13 @@
 // Every case and every wrong call of every op.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <sstream>
 
 #include "mlxn/base/strings.h"
+#include "mlxn/testing/broken_calls.h"
 #include "mlxn/testing/case_run.h"
 #include "mlxn/testing/ops_doc.h"
 #include "tests/ops/ops_fixture.h"
@@ -12,6 +15,7 @@
 namespace mlxn::test {
 namespace {
 
+using cases::BrokenCall;
 using cases::OpCase;
 using cases::OpCases;
 using cases::WrongCall;
@@ -29,6 +33,13 @@ struct NamedCall {
   std::string name;
   const WrongCall* call = nullptr;
 };
+struct NamedOp {
+  std::string name;
+  const OpCases* op = nullptr;
+};
+void PrintTo(const NamedOp& named, std::ostream* out) {
+  *out << named.name;
+}
 void PrintTo(const NamedCase& named, std::ostream* out) {
   *out << named.name;
 }
@@ -51,6 +62,12 @@ std::vector<NamedCase> all_cases() {
       if (entry.use == cases::Use::kTest) out.push_back({op.op + " " + entry.name(), &entry});
     }
   }
+  return out;
+}
+
+std::vector<NamedOp> all_ops() {
+  std::vector<NamedOp> out;
+  for (const OpCases& op : ops()) out.push_back({op.op, &op});
   return out;
 }
 
@@ -104,6 +121,31 @@ TEST_P(WrongCallTest, IsRefused) {
   EXPECT_NE(status.error().message().find(wrong.message), std::string::npos)
       << status.error().message() << "\nexpected: " << wrong.message;
   EXPECT_EQ(encoder.take_capture()->size(), 0u) << "a refused call was encoded";
+}
+
+// One case of an op, with one tensor changed: refused, by name, before anything is encoded.
+class BrokenCallTest : public testing::TestWithParam<NamedOp> {};
+INSTANTIATE_TEST_SUITE_P(All, BrokenCallTest, testing::ValuesIn(all_ops()), test_name<NamedOp>);
+
+TEST_P(BrokenCallTest, IsRefused) {
+  OpDevice& on = *op_devices().front();
+  const OpCases& op = *GetParam().op;
+  for (const BrokenCall& broken : cases::broken_calls(op)) {
+    SCOPED_TRACE(broken.what);
+    CommandEncoder encoder(on.device);
+    encoder.start_capture();
+    const auto buffers = broken.buffers(on.device);
+    ASSERT_TRUE(buffers) << buffers.error().to_string();
+    const Status status = broken.from->encode({encoder, *buffers});
+    EXPECT_EQ(encoder.take_capture()->size(), 0u) << "something was encoded";
+    EXPECT_FALSE(status) << "accepted";
+    if (status) continue;
+    EXPECT_EQ(status.error().message().find(op.op), 0u) << status.error().message();
+    EXPECT_THAT(status.error().code(),
+                testing::AnyOf(ErrorCode::kInvalidArgument, ErrorCode::kDtypeMismatch,
+                               ErrorCode::kShapeMismatch, ErrorCode::kOutOfRange))
+        << status.error().to_string();
+  }
 }
 
 TEST(OpsDoc, IsUpToDate) {

@@ -138,14 +138,15 @@ OpCase make_case(Dtype dtype, const std::string& what, const Setup& s, Use use =
   const auto as_cache = [s](const Buffer& buffer) {
     return s.codes ? as_codes(buffer, s.cache) : buffer;
   };
+  const Accepts accepts = s.codes ? kViewedAsCodes : Accepts{};
   return {.variant = s.codes     ? "q8_0"
                      : s.rounded ? str(text(dtype), " rounded")
                                  : text(dtype),
           .shape = str(shape.to_string(), " at ", s.first_position, " of ",
                        s.cache.shape().to_string(), what),
           .tensors = {{kF32, shape, Role::kIn, uniform(-2 * s.large, 2 * s.large)},
-                      {dtype, cache, Role::kIn, cache_fill(s, true)},
-                      {dtype, cache, Role::kIn, cache_fill(s, false)},
+                      {dtype, cache, Role::kIn, cache_fill(s, true), accepts},
+                      {dtype, cache, Role::kIn, cache_fill(s, false), accepts},
                       {kU32, {s.tokens}, Role::kIn, exactly(positions)},
                       {kU32, {s.tokens}, Role::kIn, exactly(sequences)},
                       {kF32, shape, Role::kOut}},

@@ -27,7 +27,7 @@ OpCase make_case(Dtype format, Sizes s, Use use) {
   const uint64_t row = *size_bytes(format, s.dim);
   return {.variant = text(format),
           .shape = str(s.tokens, " of ", s.rows, "x", s.dim),
-          .tensors = {{format, {s.rows, s.dim}},
+          .tensors = {{format, {s.rows, s.dim}, Role::kIn, uniform(-2, 2), {.sizes = {0}}},
                       {kU32, {s.tokens}, Role::kIn, integers(0, s.rows - 1)},
                       {kF32, {s.tokens, s.dim}, Role::kOut}},
           .encode =

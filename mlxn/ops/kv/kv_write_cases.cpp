@@ -102,6 +102,7 @@ OpCase make_code_case(const std::string& what, const Setup& s, Use use) {
   for (const int cache : {kKeyCache, kValueCache}) {
     out.tensors[cache].shape = {s.cache.code_bytes()};
     out.tensors[cache].fill = integers(0, 255);
+    out.tensors[cache].accepts = kViewedAsCodes;
   }
   out.encode = [s](const Call& call) {
     return kv_write(call.encoder,

@@ -22,8 +22,12 @@ OpCase table_case(const std::string& what, const TableSetup& s, Use use = Use::k
       .variant = "f32",
       .shape = str(s.tokens, "x", s.pairs, what),
       .tensors = {{kU32, {s.tokens}, Role::kIn, integers(0, s.last_position)},
-                  {kF32, {s.pairs}, Role::kIn, uniform(0.5, 40)},
-                  {kF32, {s.tokens, s.pairs, 2}, Role::kOut}},
+                  {kF32, {s.pairs}, Role::kIn, uniform(0.5, 40), {.all = !s.factors}},
+                  {kF32,
+                   {s.tokens, s.pairs, 2},
+                   Role::kOut,
+                   {},
+                   {.sizes = s.factors ? std::vector<size_t>{} : std::vector<size_t>{1}}}},
       .encode =
           [s](const Call& c) {
             return rope_table(c.encoder, {.positions = c[kPositions],

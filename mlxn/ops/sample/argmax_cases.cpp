@@ -24,7 +24,8 @@ void reference(Values& v) {
 OpCase make_case(std::string shape, uint64_t rows, uint64_t dim, Fill fill, Use use = Use::kTest) {
   return {.variant = "f32",
           .shape = std::move(shape),
-          .tensors = {{kF32, {rows, dim}, Role::kIn, std::move(fill)}, {kU32, {rows}, Role::kOut}},
+          .tensors = {{kF32, {rows, dim}, Role::kIn, std::move(fill), {.sizes = {1}}},
+                      {kU32, {rows}, Role::kOut}},
           .encode = [](const Call& call) { return argmax(call.encoder, {call[0], call[1]}); },
           .reference = reference,
           .flops = rows * dim,
