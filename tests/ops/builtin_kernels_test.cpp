@@ -46,6 +46,13 @@ TEST(BuiltinKernels, EveryLevelHasItsCode) {
   }
 }
 
+// They are a part of every program.
+TEST(BuiltinKernels, ArchivesStaySmall) {
+  size_t bytes = 0;
+  for (const auto& archive : builtin_archives()) bytes += archive.size();
+  EXPECT_LT(bytes, 12'000'000u);
+}
+
 std::vector<std::string> lines_of(std::istream& in) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);

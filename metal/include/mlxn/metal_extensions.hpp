@@ -135,8 +135,9 @@ MLXN_METAL_API bool replay_capture(MTL::Device* device, const char* path, Replay
                                    NS::Error** error);
 
 // Archives: compiled kernels that a program brings along, so that it needs no compiler. What a
-// device has compiled or loaded so far, as bytes to embed; autoreleased. Devices whose `cpu_target`
-// is a plain level, such as x86-64-v3, make archives for all machines of that level and above.
+// device has compiled or loaded so far, compressed, as bytes to embed; autoreleased; null when out
+// of memory. Devices whose `cpu_target` is a plain level, such as x86-64-v3, make archives for all
+// machines of that level and above.
 MLXN_METAL_API NS::Data* serialize_kernels(const MTL::Device* device);
 // Adds such bytes for all devices of this process; they must stay where they are, and are trusted
 // like the program itself. Kernels that were compiled from other text, or by another version of the

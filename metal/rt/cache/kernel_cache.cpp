@@ -134,7 +134,7 @@ class KernelCache::Table {
   Result<Value> fetch(const CacheKey& key, const Produce& produce, uint64_t& bytes) {
     if (auto data = find_in_archives(key.digest, key.text)) {
       bytes = data->size();
-      if (auto value = parse({data->begin(), data->end()}, static_cast<const T*>(nullptr))) {
+      if (auto value = parse(*data, static_cast<const T*>(nullptr))) {
         ++archive_hits_;
         return std::make_shared<const T>(std::move(*value));
       }
@@ -215,7 +215,7 @@ Result<std::shared_ptr<const msl::Image>> KernelCache::image(const CacheKey& key
   return images_->get(key, produce);
 }
 
-std::vector<uint8_t> KernelCache::serialize() const {
+Result<std::vector<uint8_t>> KernelCache::serialize() const {
   std::vector<std::pair<std::string, std::vector<uint8_t>>> entries;
   libraries_->serialize(entries);
   images_->serialize(entries);

@@ -61,7 +61,7 @@ class KernelCache {
   Result<std::shared_ptr<const msl::Image>> image(const CacheKey& key, const ProduceImage& produce);
 
   // An archive of all that is in memory.
-  std::vector<uint8_t> serialize() const;
+  Result<std::vector<uint8_t>> serialize() const;
 
   Counters counters() const;
   const std::string& folder() const { return store_.folder(); }  // empty: memory only

@@ -130,8 +130,10 @@ mlxn::metal::CacheCounters mlxn::metal::cache_counters(const MTL::Device* device
 NS::Data* mlxn::metal::serialize_kernels(const MTL::Device* device) {
   auto* self = rt::impl(device);
   if (!self) return nullptr;
-  const std::vector<uint8_t> bytes = self->cache().serialize();
-  return rt::autoreleased(rt::make<rt::DataObject>(bytes.data(), bytes.size()));
+  const Result<std::vector<uint8_t>> bytes = self->cache().serialize();
+  if (bytes) return rt::autoreleased(rt::make<rt::DataObject>(bytes->data(), bytes->size()));
+  log(LogLevel::kWarning, bytes.error().to_string());
+  return nullptr;
 }
 
 bool mlxn::metal::add_kernel_archive(const void* bytes, std::size_t size) {

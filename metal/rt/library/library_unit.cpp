@@ -63,7 +63,7 @@ std::optional<CacheKey> archived(const DeviceInfo& device, const CacheKey& libra
   for (const msl::Target& target : device.other_targets) {
     other.target = target;
     CacheKey key = image_key(library, other);
-    if (find_in_archives(key.digest, key.text)) return key;
+    if (archives_have(key.digest, key.text)) return key;
   }
   return std::nullopt;
 }
@@ -133,7 +133,9 @@ Result<std::shared_ptr<const msl::Image>> LibraryUnit::compile(DeviceObject& dev
   }
   MLXN_TRY(read_text());
   if (std::optional<CacheKey> ready = archived(device.info(), key_, request))
-    return device.cache().image(*ready, [&] { return Error(ErrorCode::kInternal, name); });
+    return device.cache().image(*ready, [&] {
+      return Error(ErrorCode::kCorruptData, str("the archive with kernel '", name, "' is damaged"));
+    });
   return device.cache().image(image_key(key_, request), [&]() -> Result<msl::Image> {
     MLXN_ASSIGN(const msl::Library* library, compiled());
     return library->compile(request);
