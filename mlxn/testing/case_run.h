@@ -24,6 +24,8 @@ class CaseRun {
   // The error tells the tensor, the element, and both values.
   Status check() const;
 
+  std::span<const Buffer> buffers() const { return buffers_; }
+
   // The bytes of all tensors, one after the other: equal runs give equal bytes.
   std::vector<std::byte> bytes() const;
 

@@ -24,6 +24,12 @@ Fill exactly(std::vector<double> list) {
   };
 }
 
+Fill large_then_small(uint64_t count, double large, double small) {
+  return [=](Random&, std::span<double> values) {
+    for (size_t i = 0; i < values.size(); ++i) values[i] = i < count ? large : small;
+  };
+}
+
 uint64_t OpCase::bytes_moved() const {
   if (bytes > 0) return bytes;
   uint64_t total = 0;

@@ -19,6 +19,9 @@ using Fill = std::function<void(Random&, std::span<double>)>;
 Fill uniform(double low, double high);
 Fill integers(uint64_t low, uint64_t high);  // both included
 Fill exactly(std::vector<double> values);    // repeated as often as needed
+// `count` times `large`, then `small`: what a sum with few bits no longer takes in once it has seen
+// a large one.
+Fill large_then_small(uint64_t count, double large, double small);
 
 enum class Role {
   kIn,     // must be the same afterwards

@@ -133,7 +133,7 @@ struct Values {
 // elements of each result. All: every row sees these positions, or they are finite. Whole: there
 // are elements for all threads.
 template <bool All, bool Whole, typename N, uint D, uint M, uint Sums>
-inline void add_values(thread float (&sums)[Sums], threadgroup Rows<N, D, M>& rows,
+inline void add_values(thread Accumulator (&sums)[Sums], threadgroup Rows<N, D, M>& rows,
                        Values<N> values, uint begin, uint end, uint lane) {
   for (uint p = begin; p < end; p += 2) {
 #pragma unroll
@@ -145,16 +145,16 @@ inline void add_values(thread float (&sums)[Sums], threadgroup Rows<N, D, M>& ro
       for (uint m = 0; m < M; ++m) {
         threadgroup const typename N::Weight* weights =
             weights_of(rows, m) + values.number * kKvTile + p;
-        thread float& sum = sums[b * M + m];
+        thread Accumulator& sum = sums[b * M + m];
         if (All) {
           sum = N::add(N::pair(weights[0], weights[1]), value, sum);
           continue;
         }
         const Span span = rows.span[m];
         const float one = fma(N::value_of(weights[0]), static_cast<float>(value.x), sum);
-        sum = span.has(values.position + p) ? one : sum;
+        sum = span.has(values.position + p) ? one : static_cast<float>(sum);
         const float two = fma(N::value_of(weights[1]), static_cast<float>(value.y), sum);
-        sum = span.has(values.position + p + 1) ? two : sum;
+        sum = span.has(values.position + p + 1) ? two : static_cast<float>(sum);
       }
     }
   }
@@ -231,7 +231,7 @@ template <typename N, uint D, uint M>
       for (uint m = begin; m < end; ++m) make_weights(rows, m, start, first_tile, end_tile, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
       for (uint i = 0; i < D; i += kAtOnce * kLanes) {
-        float sums[kAtOnce * M];
+        Accumulator sums[kAtOnce * M];
 #pragma unroll
         for (uint n = 0; n < kAtOnce * M; ++n) {
           sums[n] = (rows.result + n % M * D + i + n / M * kLanes)[lane] *

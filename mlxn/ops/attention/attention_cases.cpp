@@ -263,6 +263,7 @@ void add_tests(OpCases& out, Dtype dtype, bool rounded) {
   };
   for (uint64_t dim : {8u, 64u, 80u, 96u, 128u, 256u}) {
     add("", {1, 4, 70, {1, 2, 96, dim}});  // decode
+    add("", {1, 2, 70, {1, 2, 96, dim}});  // a head of keys for each head
     add("", {9, 4, 0, {1, 2, 32, dim}});   // prefill
   }
   for (uint64_t position : {0u, 1u, 30u, 31u, 32u, 33u, 63u, 64u, 95u}) {

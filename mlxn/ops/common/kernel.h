@@ -5,7 +5,7 @@
 
 using namespace metal;
 
-// What kernels add up in. tools/accumulators.py puts a type with half the bits in its place and
+// What kernels add up in. The tool ops_accumulators puts a type with half the bits in its place and
 // counts the kernels whose cases do not notice: so a sum over a loop is an Accumulator, not a
 // float.
 #ifdef MLXN_NARROW_ACCUMULATOR

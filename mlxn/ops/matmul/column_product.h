@@ -25,7 +25,7 @@ struct InputRows {
 
 template <uint M>
 struct Sums {
-  float even[M] = {0}, odd[M] = {0};
+  Accumulator even[M] = {}, odd[M] = {};
 };
 
 // Adds the products of N steps; weights and rows begin at this thread's first element.

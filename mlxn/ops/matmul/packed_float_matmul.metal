@@ -20,7 +20,7 @@ struct FloatReader {
 
   // Adds the products of N elements and moves on.
   template <uint N>
-  void add(thread float (&sums)[M]) {
+  void add(thread Accumulator (&sums)[M]) {
     float column[N];
 #pragma unroll
     for (uint i = 0; i < N; ++i) {
@@ -54,11 +54,11 @@ template <typename T, uint M>
   for (uint m = 0; m < M; ++m) {
     reader.rows[m] = input + static_cast<ulong>(min(group.x * M + m, args.rows - 1)) * args.depth;
   }
-  float sums[M] = {};
+  Accumulator sums[M] = {};
   for (uint rest = args.depth; rest != 0;) {
     uint now = min(rest, kPiece);
     rest -= now;
-    float piece[M] = {};
+    Accumulator piece[M] = {};
     for (; now >= kStep; now -= kStep) reader.template add<kStep>(piece);
     for (; now != 0; --now) reader.template add<1>(piece);
 #pragma unroll

@@ -11,7 +11,7 @@ template <typename W, uint M>
     uint2 group [[threadgroup_position_in_grid]],
     uint2 thread_index [[thread_position_in_threadgroup]]) {
   const PackedPlace place(group.y, thread_index.x);
-  float sums[M];
+  Accumulator sums[M];
   packed_product<W, M>(sums, weights, input, args, group.x, place);
   store_products<M>(sums, output, args, group.x, place);
 }

@@ -71,8 +71,8 @@ inline float add_scaled(float scale, float x_scale, int whole, float sum) {
 
 // Adds a block's products with M rows to their sums; `x` is the block of the input.
 template <typename Unit, uint M>
-inline void add_block(thread float (&sums)[M], thread const UnitReader<Unit>& weights, uint block,
-                      device const int* x) {
+inline void add_block(thread Accumulator (&sums)[M], thread const UnitReader<Unit>& weights,
+                      uint block, device const int* x) {
   uint words[8];
   weights.codes(block, words);
   const float lower_scale = weights.scale(block, 0);
@@ -100,7 +100,7 @@ inline void add_block(thread float (&sums)[M], thread const UnitReader<Unit>& we
 
 // The products of a thread's column with the M rows of a tile.
 template <typename W, uint M>
-inline void packed_product(thread float (&sums)[M], device const uchar* weights,
+inline void packed_product(thread Accumulator (&sums)[M], device const uchar* weights,
                            device const int* input, constant PackedMatmulArgs& args, uint tile,
                            PackedPlace place) {
   using Unit = mlxn::quant::PackingOf<W>;
@@ -128,8 +128,8 @@ inline void packed_product(thread float (&sums)[M], device const uchar* weights,
 }
 
 template <uint M, typename Args>
-inline void store_products(thread const float (&sums)[M], device float* output, constant Args& args,
-                           uint tile, PackedPlace place) {
+inline void store_products(thread const Accumulator (&sums)[M], device float* output,
+                           constant Args& args, uint tile, PackedPlace place) {
   const uint column = place.set * mlxn::quant::kPackedRows + place.lane;
   if (column >= args.columns) return;
   output += static_cast<ulong>(tile) * M * args.columns + column;

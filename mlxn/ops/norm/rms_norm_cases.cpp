@@ -69,6 +69,9 @@ OpCase norm_mul_case(Dtype dtype, Rows rows, Use use) {
 }
 
 // Tensors: a, b, weight, output, and the sum unless it goes into a.
+// Long enough that what is lost is seen in 8 bits.
+constexpr Rows kLong = {1, 12800};
+
 OpCase add_norm_case(Dtype dtype, Rows rows, Use use, bool in_place = false) {
   const Shape shape = {rows.count, rows.dim};
   const size_t sum = in_place ? 0 : 4;
@@ -182,6 +185,16 @@ std::vector<OpCases> rms_norm_cases() {
       norm_mul.cases.push_back(norm_mul_case(dtype, rows, Use::kTest));
     }
     norm.cases.push_back(norm_case(dtype, {3, 300}, Use::kTest, true));
+    for (auto* cases : {&norm.cases, &norm_mul.cases, &add_norm.cases}) {
+      const bool adds = cases == &add_norm.cases;
+      OpCase one = adds                   ? add_norm_case(dtype, kLong, Use::kTest)
+                   : cases == &norm.cases ? norm_case(dtype, kLong, Use::kTest)
+                                          : norm_mul_case(dtype, kLong, Use::kTest);
+      one.shape += " large, then small";
+      one.tensors[0].fill = large_then_small(32, 64, 1);
+      if (adds) one.tensors[1].fill = exactly({0});
+      cases->push_back(one);
+    }
     add_norm.cases.push_back(add_norm_case(dtype, {3, 300}, Use::kTest, true));
   }
   for (const Rows& rows : {Rows{1, 576}, Rows{1, 4096}, Rows{512, 576}, Rows{512, 4096}}) {

@@ -13,7 +13,7 @@ struct Row {
 template <typename T>
 inline float inverse_rms(device const T* input, Row row, float eps, threadgroup float* scratch,
                          Place place) {
-  float squares = 0;
+  Accumulator squares = 0;
   for (uint i = row.first; i < row.dim; i += row.step) {
     const float x = static_cast<float>(input[row.begin + i]);
     squares = fma(x, x, squares);

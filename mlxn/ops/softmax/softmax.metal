@@ -23,7 +23,7 @@ template <typename T>
   for (uint i = first; i < args.columns; i += threads) most = max(most, static_cast<float>(x[i]));
   most = threadgroup_max(most, scratch, place);
 
-  float total = 0;
+  Accumulator total = 0;
   for (uint i = first; i < args.columns; i += threads)
     total += exp(static_cast<float>(x[i]) - most);
   total = threadgroup_sum(total, scratch, place);

@@ -44,6 +44,13 @@ OpCase in_place(Dtype dtype) {
   return out;
 }
 
+// Long enough that what a narrow sum loses is seen in 8 bits.
+OpCase large_then_small_case(Dtype dtype) {
+  OpCase out = make_case(dtype, {1, 12800}, Use::kTest, large_then_small(32, 0, -8));
+  out.shape += " large, then small";
+  return out;
+}
+
 // Large numbers do not overflow; what is far below the largest vanishes.
 OpCase large_numbers(Dtype dtype) {
   OpCase out = make_case(dtype, {1, 4}, Use::kTest, exactly({1000, 1000, -1000, -INFINITY}));
@@ -62,6 +69,7 @@ std::vector<OpCases> softmax_cases() {
     for (const Rows& rows : kRows) out.cases.push_back(make_case(dtype, rows, Use::kTest));
     out.cases.push_back(in_place(dtype));
     out.cases.push_back(large_numbers(dtype));
+    out.cases.push_back(large_then_small_case(dtype));
   }
   out.cases.push_back(make_case(Dtype::kF32, {1, 49152}, Use::kBench));
   out.cases.push_back(make_case(Dtype::kF32, {512, 4096}, Use::kBench));
