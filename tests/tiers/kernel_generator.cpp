@@ -452,8 +452,18 @@ Node Generator::matrix_phrase() {
   text += Text{load, "mb, fin + ", random_.below(14) * 64, ", 8); "};
   text += "mc = make_filled_simdgroup_matrix<float, 8, 8>(1.0f); ";
   text += "simdgroup_multiply_accumulate(mc, ma, mb, mc); ";
-  if (random_.percent(50)) text += "simdgroup_multiply_accumulate(mc, mb, ma, mc); ";
-  text += Text{random_.pick(scope_.of(Type::kFloat)), " = mc.thread_elements()[", random_.below(2),
+  if (random_.percent(25)) {  // by some lanes, of what all have, once or in rounds
+    const bool once = random_.percent(50);
+    text += once ? Text{"if (", maker_.condition(Level::kLane), ") "}
+                 : Text{"for (int k = 0; k < ", maker_.trip_count(Level::kLane), "; ++k) "};
+  }
+  const std::string last = random_.pick({"mb", "mc"}), other = last == "mb" ? "mc" : "mb";
+  text += Text{"simdgroup_multiply_accumulate(", last, ", ", other, ", ma, ", last, "); "};
+  text += Text{random_.pick(scope_.of(Type::kFloat)),
+               " = ",
+               last,
+               ".thread_elements()[",
+               random_.below(2),
                "]; }"};
   return Node::line(text);
 }

@@ -146,6 +146,13 @@ class TilePromotion {
     return call && (is_matrix_product(call) || is_promotable_access(*call));
   }
 
+  // Whether all lanes or none come to where the pair is made. A tile of a product that some lanes
+  // make alone is not the pair of the others: what these made in another round, or never, counts.
+  bool is_made_together(Pair pair) const {
+    auto* made = dyn_cast<Instruction>(pair.x);
+    return !made || facts_.uniform_control(made->getParent());
+  }
+
   // --- Matrices that lanes load by themselves
 
   // Where the matrix lies, if every lane loads its two elements from where those of one lie.
@@ -179,8 +186,11 @@ class TilePromotion {
     IRBuilder<> b(&root);
     SmallVector<Value*, 4> arguments;
     if (is_matrix_product(&root)) {
-      for (unsigned i = 0; i < 3; ++i)
-        arguments.push_back(tile_of(normal({root.getArgOperand(i), nullptr}), &root));
+      bool together = is_made_together({&root, nullptr});
+      for (unsigned i = 0; i < 3; ++i) {
+        Pair operand = normal({root.getArgOperand(i), nullptr});
+        arguments.push_back(together ? tile_of(operand, &root) : from_lanes(b, operand));
+      }
       tiles_[{&root, nullptr}] = call_tile(b, TileCall::kFma, b.getFloatTy(), arguments);
       return;
     }
@@ -198,6 +208,8 @@ class TilePromotion {
 
   // The tile of a pair, for use before `where`.
   Value* tile_of(Pair pair, Instruction* where) {
+    IRBuilder<> b(where);
+    if (pair.is_vector() && is_root(pair.x) && !is_made_together(pair)) return from_lanes(b, pair);
     auto known = tiles_.find(pair);
     if (known != tiles_.end()) return known->second;
     if (pair.is_vector() && is_root(pair.x)) {
@@ -207,7 +219,6 @@ class TilePromotion {
     if (auto place = loaded_from(pair)) return tiles_[pair] = load_tile(pair, *place);
     std::set<Pair> seen;
     if (has_tile(pair, seen)) return tiles_[pair] = convert(pair);
-    IRBuilder<> b(where);
     bool uniform = facts_.uniform(pair.x) && (pair.is_vector() || facts_.uniform(pair.y));
     return uniform ? repeat(b, pair) : from_lanes(b, pair);
   }
@@ -383,6 +394,7 @@ class TilePromotion {
     BasicBlock* block = user->getParent();
     if (auto* phi = dyn_cast<PHINode>(user)) block = phi->getIncomingBlock(use);
     Value* tile = tiles_.at(origin.pair);
+    if (!is_made_together(origin.pair)) block = cast<Instruction>(tile)->getParent();
     Value*& pair = lane_pairs_[{tile, block}];
     if (!pair) {
       IRBuilder<> b(first_place(block, tile));
