@@ -20,7 +20,7 @@ Status dispatch_runs(ComputeEncoder& encoder, const Runs& runs, Dispatch dispatc
   const uint32_t wanted = std::min(256u, dispatch.pipeline.max_threads());
   const uint32_t threads = runs.count < wanted ? 32 : wanted;
   const uint64_t each = uint64_t{threads} * runs.run;
-  dispatch.grid = {(runs.count + each - 1) / each, 1, 1};
+  dispatch.grid = {(runs.count + each - 1) / each, runs.rows, 1};
   dispatch.threadgroup = {threads, 1, 1};
   dispatch.kind = DispatchKind::kThreadgroups;
   dispatch.declared = true;

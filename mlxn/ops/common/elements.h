@@ -16,6 +16,7 @@ Status dispatch_elements(ComputeEncoder& encoder, uint32_t count, Dispatch dispa
 // kernels with something to do before the elements.
 struct Runs {
   uint32_t count, run;
+  uint32_t rows = 1;  // of as many elements, along y
 };
 Status dispatch_runs(ComputeEncoder& encoder, const Runs& runs, Dispatch dispatch);
 
