@@ -8,6 +8,13 @@ struct Moments {
   float mean, inverse;  // a normed element is (x - mean) * inverse
 };
 
+// Values that lie side by side.
+template <typename T>
+struct Elements {
+  device const T* row;
+  float operator()(uint i) const { return static_cast<float>(row[i]); }
+};
+
 // Of `count` values: value(i) for i = first, first + step, ... is this thread's share.
 template <typename Value>
 inline Moments moments_of(Value value, uint count, uint first, uint step, mlxn::NormKind kind,
