@@ -6,3 +6,6 @@
 struct ElementwiseArgs {
   uint32_t count;
 };
+struct FillArgs {
+  uint32_t count, bits;
+};

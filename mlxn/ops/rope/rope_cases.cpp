@@ -9,114 +9,32 @@ namespace {
 
 using enum Dtype;
 
-struct TableSetup {
-  uint64_t tokens, pairs;
-  float base = 10000, scale = 1;
-  bool factors = false;
-  uint64_t last_position = 100;
-};
-
-OpCase table_case(const std::string& what, const TableSetup& s, Use use = Use::kTest) {
-  enum { kPositions, kFactors, kOutput };
-  return {
-      .variant = "f32",
-      .shape = str(s.tokens, "x", s.pairs, what),
-      .tensors = {{kU32, {s.tokens}, Role::kIn, integers(0, s.last_position)},
-                  {kF32, {s.pairs}, Role::kIn, uniform(0.5, 40), {.all = !s.factors}},
-                  {kF32,
-                   {s.tokens, s.pairs, 2},
-                   Role::kOut,
-                   {},
-                   {.sizes = s.factors ? std::vector<size_t>{} : std::vector<size_t>{1}}}},
-      .encode =
-          [s](const Call& c) {
-            return rope_table(c.encoder, {.positions = c[kPositions],
-                                          .output = c[kOutput],
-                                          .base = s.base,
-                                          .scale = s.scale,
-                                          .frequency_factors = s.factors ? &c[kFactors] : nullptr});
-          },
-      .reference =
-          [s](Values& v) {
-            for (uint64_t i = 0; i < s.tokens * s.pairs; ++i) {
-              const uint64_t pair = i % s.pairs;
-              const double power = -double(pair) / double(s.pairs);
-              const double frequency = double(s.scale) * std::pow(double(s.base), power);
-              const double angle =
-                  v[kPositions][i / s.pairs] * frequency / (s.factors ? v[kFactors][pair] : 1.0);
-              v[kOutput][2 * i] = std::cos(angle);
-              v[kOutput][2 * i + 1] = std::sin(angle);
-            }
-          },
-      .tolerance = {1e-13, 2e-7, 2e-7},
-      .flops = 20 * s.tokens * s.pairs,
-      .use = use};
-}
-
-OpCases table_cases() {
-  using enum ErrorCode;
-  const auto with = [](float base) {
-    return [=](const Call& c) {
-      return rope_table(c.encoder, {.positions = c[0], .output = c[1], .base = base});
-    };
-  };
-  const std::pair<Dtype, Shape> positions = {kU32, {2}}, table = {kF32, {2, 4, 2}};
-  OpCases out = {"rope_table",
-                 "mlxn/ops/rope/rope.h",
-                 "cos, sin of position * frequency",
-                 {},
-                 {
-                     {"too few positions",
-                      {{kU32, {1}}, table},
-                      with(1e4f),
-                      kShapeMismatch,
-                      "rope_table: positions has 1 elements, shape [1], expected 2"},
-                     {"no pairs of numbers",
-                      {positions, {kF32, {2, 8}}},
-                      with(1e4f),
-                      kShapeMismatch,
-                      "rope_table: output has shape [2, 8], expected [tokens, pairs, 2]"},
-                     {"too many pairs",
-                      {positions, {kF32, {2, 512, 2}}},
-                      with(1e4f),
-                      kOutOfRange,
-                      "rope_table: 512 pairs, expected at most 256"},
-                     {"base zero",
-                      {positions, table},
-                      with(0),
-                      kInvalidArgument,
-                      "rope_table: base 0 and scale 1, expected a positive and a finite number"},
-                 }};
-  for (TableSetup s : {TableSetup{1, 1}, TableSetup{3, 4}, TableSetup{5, 40}, TableSetup{2, 256}})
-    out.cases.push_back(table_case("", s));
-  const TableSetup s = {.tokens = 9, .pairs = 32};
-  auto with_change = [&](const std::string& what, auto change) {
-    TableSetup changed = s;
-    change(changed);
-    out.cases.push_back(table_case(what, changed));
-  };
-  with_change(" scaled", [](TableSetup& c) { c.scale = 0.25f; });
-  with_change(" base 500000", [](TableSetup& c) { c.base = 5e5f; });
-  with_change(" factors", [](TableSetup& c) { c.factors = true; });
-  with_change(" far out", [](TableSetup& c) { c.last_position = 131071; });
-  with_change(" far out with factors", [](TableSetup& c) {
-    c.last_position = 131071;
-    c.factors = true;
-  });
-  for (uint64_t tokens : {1u, 512u}) out.cases.push_back(table_case("", {tokens, 32}, Use::kBench));
-  return out;
-}
-
 struct Setup {
   uint64_t tokens, heads, dim;
   RopePairs pairs = RopePairs::kAdjacent;
   uint64_t rotary_dims = 0;  // 0: all
   bool in_place = false;
+  Dtype dtype = kF32;
+  uint32_t offset = 0;
+  bool inverse = false;
 
   uint64_t rotary() const { return rotary_dims == 0 ? dim : rotary_dims; }
 };
 
 enum { kInput, kTable, kOutput };
+
+// Where pair i of a head lies.
+std::pair<uint64_t, uint64_t> elements(const Setup& s, uint64_t i) {
+  const uint64_t half = s.dim / 2, quarter = s.dim / 4;
+  switch (s.pairs) {
+    case RopePairs::kAdjacent: return {s.offset + 2 * i, s.offset + 2 * i + 1};
+    case RopePairs::kHalves: return {s.offset + i, s.offset + i + s.rotary() / 2};
+    case RopePairs::kHeadHalves: return {i, i + half};
+    case RopePairs::kQuarters: break;
+  }
+  return i < quarter ? std::pair(i, i + quarter)
+                     : std::pair(half + i - quarter, half + i);
+}
 
 void reference(Values& v, const Setup& s) {
   const std::vector<double> input = v[kInput];
@@ -125,37 +43,91 @@ void reference(Values& v, const Setup& s) {
   const uint64_t pairs = s.rotary() / 2;
   for (uint64_t row = 0; row < s.tokens * s.heads; ++row) {
     for (uint64_t i = 0; i < pairs; ++i) {
-      const bool adjacent = s.pairs == RopePairs::kAdjacent;
-      const uint64_t a = row * s.dim + (adjacent ? 2 * i : i);
-      const uint64_t b = adjacent ? a + 1 : a + pairs;
+      const auto [first, second] = elements(s, i);
+      const uint64_t a = row * s.dim + first, b = row * s.dim + second;
       const uint64_t entry = 2 * (row / s.heads * pairs + i);
-      const double cosine = v[kTable][entry], sine = v[kTable][entry + 1];
+      const double cosine = v[kTable][entry];
+      const double sine = s.inverse ? -v[kTable][entry + 1] : v[kTable][entry + 1];
       output[a] = input[a] * cosine - input[b] * sine;
       output[b] = input[a] * sine + input[b] * cosine;
     }
   }
 }
 
+constexpr const char* kPairs[] = {" adjacent", " halves", " head halves", " quarters"};
+
 OpCase make_case(const std::string& what, Setup s, Use use = Use::kTest) {
   const Shape shape = {s.tokens, s.heads, s.dim};
-  OpCase out = {.variant = "f32",
-                .shape = str(s.tokens, "x", s.heads, "x", s.dim,
-                             s.pairs == RopePairs::kAdjacent ? " adjacent" : " halves", what),
-                .tensors = {{kF32, shape, s.in_place ? Role::kInOut : Role::kIn},
+  OpCase out = {.variant = text(s.dtype),
+                .shape = str(s.tokens, "x", s.heads, "x", s.dim, kPairs[int(s.pairs)], what),
+                .tensors = {{s.dtype, shape, s.in_place ? Role::kInOut : Role::kIn},
                             {kF32, {s.tokens, s.rotary() / 2, 2}, Role::kIn, uniform(-1, 1)}},
                 .encode =
                     [s](const Call& c) {
                       return rope(c.encoder, {.input = c[kInput],
                                               .table = c[kTable],
                                               .output = c[s.in_place ? kInput : kOutput],
-                                              .pairs = s.pairs});
+                                              .pairs = s.pairs,
+                                              .offset = s.offset,
+                                              .inverse = s.inverse});
                     },
                 .reference = [s](Values& v) { reference(v, s); },
                 .tolerance = {1e-13, 3e-7, 3e-7},
                 .flops = 3 * s.tokens * s.heads * s.dim,
                 .use = use};
-  if (!s.in_place) out.tensors.push_back({kF32, shape, Role::kOut});
+  if (s.dtype != kF32) out.tolerance = {1e-5, precision(s.dtype) * 0.51, 3e-7};
+  if (s.in_place) {
+    out.tensors[kInput].accepts.sizes = {1, 2};  // heads, and elements that do not turn
+  } else {
+    out.tensors.push_back({s.dtype, shape, Role::kOut});
+  }
   return out;
+}
+
+// What the kernels of one slice at the begin of f32 heads do not do.
+void add_slices(std::vector<OpCase>& out) {
+  for (const Dtype dtype : kFloats) {
+    const Setup s = {.tokens = 3, .heads = 2, .dim = 48, .dtype = dtype};
+    const auto add = [&](const std::string& what, auto change) {
+      Setup changed = s;
+      change(changed);
+      out.push_back(make_case(what, changed));
+      changed.in_place = true;
+      out.push_back(make_case(what + " in place", changed));
+      changed.inverse = true;
+      out.push_back(make_case(what + " back", changed));
+    };
+    for (const RopePairs pairs : {RopePairs::kAdjacent, RopePairs::kHalves}) {
+      add("", [=](Setup& c) { c.pairs = pairs; });
+      add(" from 10", [=](Setup& c) {
+        c.pairs = pairs;
+        c.offset = 10;
+        c.rotary_dims = 26;
+      });
+      add(" to the end", [=](Setup& c) {
+        c.pairs = pairs;
+        c.offset = 33;
+        c.rotary_dims = 14;
+      });
+    }
+    add("", [](Setup& c) { c.pairs = RopePairs::kHeadHalves; });
+    add(" partial", [](Setup& c) {
+      c.pairs = RopePairs::kHeadHalves;
+      c.rotary_dims = 18;
+    });
+    out.back().ledger = "B15.8";
+    add("", [](Setup& c) { c.pairs = RopePairs::kQuarters; });
+    add(" smallest", [](Setup& c) {
+      c.pairs = RopePairs::kQuarters;
+      c.dim = 4;
+    });
+  }
+  const Setup qwen = {.tokens = 512, .heads = 16, .dim = 256, .pairs = RopePairs::kHeadHalves,
+                      .rotary_dims = 64, .dtype = kBf16};
+  out.push_back(make_case(" partial", qwen, Use::kBench));
+  const Setup inverse = {.tokens = 512, .heads = 32, .dim = 128, .pairs = RopePairs::kHalves,
+                         .inverse = true};
+  out.push_back(make_case(" back", inverse, Use::kBench));
 }
 
 std::vector<WrongCall> wrong_calls() {
@@ -166,8 +138,36 @@ std::vector<WrongCall> wrong_calls() {
   const auto into_table = [](const Call& c) {
     return rope(c.encoder, {.input = c[0], .table = c[1], .output = c[1]});
   };
-  const std::pair<Dtype, Shape> input = {kF32, {2, 3, 8}}, table = {kF32, {2, 4, 2}};
+  const auto with = [](RopePairs pairs, uint32_t offset) {
+    return [=](const Call& c) {
+      return rope(c.encoder,
+                  {.input = c[0], .table = c[1], .output = c[0], .pairs = pairs, .offset = offset});
+    };
+  };
+  const std::pair<Dtype, Shape> input = {kF32, {2, 3, 8}}, table = {kF32, {2, 4, 2}},
+                                half_table = {kF32, {2, 2, 2}};
   return {
+      {"a slice past the head",
+       {input, half_table},
+       with(RopePairs::kHalves, 5),
+       kInvalidArgument,
+       "rope: offset is 5, expected at most 4 for 2 pairs of heads of 8"},
+      {"an offset of head halves",
+       {input, half_table},
+       with(RopePairs::kHeadHalves, 2),
+       kInvalidArgument,
+       "rope: offset is 2 and there are 2 pairs of heads of 8, expected 0"},
+      {"quarters of a part",
+       {input, half_table},
+       with(RopePairs::kQuarters, 0),
+       kInvalidArgument,
+       "rope: offset is 0 and there are 2 pairs of heads of 8"},
+      {"quarters of six",
+       {{kF32, {2, 3, 6}}, {kF32, {2, 3, 2}}},
+       with(RopePairs::kQuarters, 0),
+       kInvalidArgument,
+       "rope: offset is 0 and there are 3 pairs of heads of 6"},
+      {"no float", {{kI32, {2, 3, 8}}, table}, call, kDtypeMismatch, "rope: dtype i32"},
       {"odd head",
        {{kF32, {2, 3, 7}}, {kF32, {2, 3, 2}}},
        call,
@@ -223,7 +223,8 @@ std::vector<OpCases> rope_cases() {
       out.cases.push_back(make_case("", s, Use::kBench));
     }
   }
-  return {table_cases(), out};
+  add_slices(out.cases);
+  return {out};
 }
 
 }  // namespace mlxn::cases

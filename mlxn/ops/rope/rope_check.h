@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "mlxn/core/memory/buffer.h"
+#include "mlxn/ops/rope/rope.h"
+#include "mlxn/ops/rope/rope_args.h"
 
 namespace mlxn {
 
@@ -12,8 +14,16 @@ struct RopeSizes {
   uint32_t tokens, heads, dim, pairs;
 };
 
-// Of heads [tokens, heads, dim] and the table that turns them. kDtypeMismatch, kShapeMismatch and
-// kOutOfRange for wrong ones.
-Result<RopeSizes> check_rope(std::string_view op, const Buffer& input, const Buffer& table);
+// Of heads [tokens, heads, dim] of this dtype and the table that turns them. kDtypeMismatch,
+// kShapeMismatch and kOutOfRange for wrong ones.
+Result<RopeSizes> check_rope(std::string_view op, const Buffer& input, const Buffer& table,
+                             Dtype dtype = Dtype::kF32);
+
+struct RopeSlice {
+  RopePairs pairs;
+  uint32_t offset;
+};
+// kShapeMismatch and kInvalidArgument where the pairs do not lie in a head.
+Result<RopePlaces> places_of(std::string_view op, const RopeSizes& sizes, const RopeSlice& slice);
 
 }  // namespace mlxn

@@ -1,5 +1,5 @@
 // rope_table_f32: cosine and sine of position * frequency[i] / factor[i] for every position.
-// Buffers: 0 positions [tokens], 1 factors [pairs] (any buffer when there are none), 2 output
+// Buffers: 0 positions [axes, tokens], 1 factors [pairs] (any buffer when there are none), 2 output
 // [tokens, pairs], 3 RopeTableArgs, 4 RopeFrequencies. Grid: (pairs, tokens), any threadgroup.
 #include "mlxn/ops/common/kernel.h"
 #include "mlxn/ops/rope/rope_args.h"
@@ -24,6 +24,9 @@ inline float2 turn_of(float position, RopeFrequency frequency, float factor) {
                                uint2 place [[thread_position_in_grid]]) {
   const uint i = place.x, token = place.y;
   const float factor = args.has_factors ? factors[i] : 1.0f;
+  const uint position = positions[static_cast<ulong>(frequencies.axis[i]) * args.tokens + token];
+  const float number = args.is_signed ? static_cast<float>(as_type<int>(position))
+                                      : static_cast<float>(position);
   output[static_cast<ulong>(token) * args.pairs + i] =
-      turn_of(static_cast<float>(positions[token]), frequencies.of[i], factor);
+      turn_of(number, frequencies.of[i], factor) * args.magnitude;
 }
