@@ -4,7 +4,7 @@
 // 5 AffineEmbeddingArgs. Grid: a thread for 32 elements, (dim / 32, tokens); any threadgroup of one
 // row. Code i of a row is at bits i * bits, the lowest of a byte first.
 #include "mlxn/ops/common/kernel.h"
-#include "mlxn/ops/index/index_args.h"
+#include "mlxn/ops/index/indexed_rows_args.h"
 
 struct Affine {
   float scale, bias, factor;

@@ -2,7 +2,7 @@
 // index past the source. Buffers: 0 source [rows, dim], 1 indices [n], 2 output [n, dim],
 // 3 GatherArgs. Grid: a thread for each element, (dim, n); any threadgroup of one row.
 #include "mlxn/ops/common/kernel.h"
-#include "mlxn/ops/index/index_args.h"
+#include "mlxn/ops/index/indexed_rows_args.h"
 
 template <typename T>
 [[kernel]] void gather(device const T* source [[buffer(0)]],

@@ -2,7 +2,7 @@
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/index/gather.h"
-#include "mlxn/ops/index/index_args.h"
+#include "mlxn/ops/index/indexed_rows_args.h"
 #include "mlxn/ops/index/indices.h"
 
 namespace mlxn {

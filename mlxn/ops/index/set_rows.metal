@@ -3,7 +3,7 @@
 // Buffers: 0 input [n, dim], 1 indices [n], 2 output [rows, dim], 3 SetRowsArgs. Grid: a
 // threadgroup of 32 threads for each row of the input.
 #include "mlxn/ops/common/weights.h"
-#include "mlxn/ops/index/index_args.h"
+#include "mlxn/ops/index/indexed_rows_args.h"
 
 // Whether this row of the input is to be left out. All lanes call.
 inline bool is_left_out(device const uint* indices, uint i, constant SetRowsArgs& args, uint lane) {
