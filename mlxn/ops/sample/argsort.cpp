@@ -5,7 +5,7 @@
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/rows.h"
 #include "mlxn/ops/common/validate.h"
-#include "mlxn/ops/sample/sort_args.h"
+#include "mlxn/ops/sample/sorted_rows_args.h"
 
 namespace mlxn {
 namespace {

@@ -3,8 +3,8 @@
 // argsort_merge_f32: merges sorted runs two by two: each element goes to its place in its own run
 // plus the number of elements of the other run before it. Buffers: 0 input, 1 indices in runs,
 // 2 indices in runs of twice the length, 3 SortArgs. Grid: a thread for each element, (dim, rows).
-#include "mlxn/ops/sample/sort_args.h"
 #include "mlxn/ops/sample/sort_keys.h"
+#include "mlxn/ops/sample/sorted_rows_args.h"
 
 [[kernel]] void argsort_blocks_f32(device const float* input [[buffer(0)]],
                                    device uint* indices [[buffer(1)]],

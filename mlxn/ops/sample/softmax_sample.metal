@@ -4,7 +4,7 @@
 // each thread. Rows come in at most kSegments segments: their sums are scanned first, then the one
 // segment that holds the token. The order of sums depends on the row's length alone.
 #include "mlxn/ops/common/reduce.h"
-#include "mlxn/ops/sample/sort_args.h"
+#include "mlxn/ops/sample/sorted_rows_args.h"
 
 constant constexpr uint kSegments = 1024;
 

@@ -57,7 +57,7 @@ OpCase make_case(const Draw& d, Use use = Use::kTest) {
                          v[3][r]);
                 }
               },
-          .tolerance = {1e-10, 2e-6, 2e-6},
+          .tolerance = {1e-9, 2e-6, 2e-6},
           .use = use,
           .ledger = "B15.7"};
 }

@@ -4,8 +4,8 @@
 // [rows, count], 3 TopKArgs. Grid: a threadgroup of a multiple of 32 threads for each row.
 // top_k_sorted_f32: takes the first ones of each row from its sorted indices. Buffers: 0 input,
 // 1 sorted [rows, dim], 2 indices, 3 values, 4 TopKArgs. Grid: a thread for each, (count, rows).
-#include "mlxn/ops/sample/sort_args.h"
 #include "mlxn/ops/sample/sort_keys.h"
+#include "mlxn/ops/sample/sorted_rows_args.h"
 
 constant constexpr uint kDigits = 256;
 
