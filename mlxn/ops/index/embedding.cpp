@@ -1,5 +1,7 @@
 #include "mlxn/ops/index/embedding.h"
 
+#include <cmath>
+
 #include "mlxn/base/strings.h"
 #include "mlxn/ops/builtin_kernels.h"
 #include "mlxn/ops/common/validate.h"
@@ -25,6 +27,10 @@ Result<Sizes> check(const EmbeddingParams& params) {
   MLXN_TRY(check_argument(params.output, {kOp, "output", Dtype::kF32, elements}));
   MLXN_TRY(check_apart(kOp, params.output, params.table, "table"));
   MLXN_TRY(check_apart(kOp, params.output, params.ids, "ids"));
+  if (!std::isfinite(params.scale)) {
+    return Error(ErrorCode::kInvalidArgument,
+                 str(kOp, ": scale ", params.scale, ", expected a finite number"));
+  }
   return Sizes{table.rows, table.columns, narrow};
 }
 
@@ -34,7 +40,7 @@ Status embedding(ComputeEncoder& encoder, const EmbeddingParams& params) {
   MLXN_ASSIGN(const std::string kernel, weight_kernel_name(kOp, params.table.dtype()));
   MLXN_ASSIGN(const Sizes sizes, check(params));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
-  const EmbeddingArgs args = {sizes.rows, sizes.dim};
+  const EmbeddingArgs args = {sizes.rows, sizes.dim, params.scale, 0};
   return encoder.dispatch(
       {.pipeline = pipeline,
        .bindings = {{0, params.table}, {1, params.ids}, {2, params.output}, {3, as_bytes(args)}},

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "mlxn/base/strings.h"
 #include "mlxn/ops/index/embedding.h"
 #include "mlxn/testing/op_case.h"
@@ -47,6 +49,19 @@ OpCase ids_past_the_table(Dtype format) {
   return out;
 }
 
+OpCase scaled(Dtype format, float scale) {
+  OpCase out = make_case(format, {5, 256, 6}, Use::kTest);
+  out.shape += str(" times ", scale);
+  out.encode = [scale](const Call& call) {
+    return embedding(call.encoder, {call[kTable], call[kIds], call[kOutput], scale});
+  };
+  out.reference = [scale](Values& v) {
+    reference(v, {5, 256, 6});
+    for (double& value : v[kOutput]) value *= scale;
+  };
+  return out;
+}
+
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
   const auto call = [](const Call& c) { return embedding(c.encoder, {c[0], c[1], c[2]}); };
@@ -73,6 +88,11 @@ std::vector<WrongCall> wrong_calls() {
        call,
        kShapeMismatch,
        "embedding: table has shape [64], expected two dimensions"},
+      {"infinite scale",
+       {table, ids, output},
+       [](const Call& c) { return embedding(c.encoder, {c[0], c[1], c[2], INFINITY}); },
+       kInvalidArgument,
+       "embedding: scale inf, expected a finite number"},
       {"id that the host knows",
        {},
        [](const Call&) {
@@ -93,6 +113,7 @@ std::vector<OpCases> embedding_cases() {
     out.cases.push_back(make_case(format, {7, 2 * block, 3}, Use::kTest));
     out.cases.push_back(make_case(format, {100, block > 32 ? 512u : 576u, 33}, Use::kTest));
     out.cases.push_back(ids_past_the_table(format));
+    out.cases.push_back(scaled(format, 53.0659966f));  // sqrt(2816)
   }
   for (uint64_t dim : {1u, 63u, 65u}) out.cases.push_back(make_case(kF32, {9, dim, 4}, Use::kTest));
   for (Dtype format : {kQ4_1, kQ8_0, kF32}) {

@@ -5,4 +5,5 @@
 
 struct ArgmaxArgs {
   uint32_t dim;
+  uint32_t has_values;
 };

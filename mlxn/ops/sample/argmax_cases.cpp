@@ -29,7 +29,24 @@ OpCase make_case(std::string shape, uint64_t rows, uint64_t dim, Fill fill, Use 
           .encode = [](const Call& call) { return argmax(call.encoder, {call[0], call[1]}); },
           .reference = reference,
           .flops = rows * dim,
-          .use = use};
+          .use = use,
+          .ledger = "B15.7"};
+}
+
+// Tensors: input, indices, values.
+OpCase with_values(std::string shape, uint64_t rows, uint64_t dim, Fill fill) {
+  OpCase out = make_case(std::move(shape), rows, dim, std::move(fill));
+  out.variant = "f32 values";
+  out.tensors.push_back({kF32, {rows}, Role::kOut});
+  out.encode = [](const Call& c) { return argmax(c.encoder, {c[0], c[1], &c[2]}); };
+  out.reference = [dim](Values& v) {
+    reference(v);
+    for (size_t r = 0; r < v[1].size(); ++r) {
+      const double value = v[0][r * dim + static_cast<size_t>(v[1][r])];
+      v[2][r] = std::isnan(value) ? -INFINITY : value;
+    }
+  };
+  return out;
 }
 
 OpCase random_case(uint64_t rows, uint64_t dim, Use use) {
@@ -50,6 +67,10 @@ std::vector<OpCases> argmax_cases() {
   out.cases.push_back(make_case("negative infinity alone", 2, 300, exactly({-INFINITY})));
   out.cases.push_back(make_case("NaN, then negative infinity", 2, 2, exactly({NAN, -INFINITY})));
   out.cases.push_back(make_case("infinities", 2, 4, exactly({1, INFINITY, INFINITY, NAN})));
+  out.cases.push_back(with_values("7x5", 7, 5, uniform(-2, 2)));
+  out.cases.push_back(with_values("3x1000 ties", 3, 1000, integers(0, 3)));
+  out.cases.push_back(with_values("NaN alone", 2, 300, exactly({NAN})));
+  out.cases.push_back(with_values("NaN among numbers", 3, 7, exactly({NAN, -5, NAN, 3, 3})));
   out.cases.push_back(random_case(1, 49152, Use::kBench));
   out.cases.push_back(random_case(1, 262144, Use::kBench));
   const auto call = [](const Call& c) { return argmax(c.encoder, {c[0], c[1]}); };
