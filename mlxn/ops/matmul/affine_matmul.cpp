@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/common/float_type.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/matmul/slab_matmul.h"
 

@@ -1,6 +1,7 @@
 #include "mlxn/ops/matmul/matmul_id.h"
 
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/common/float_type.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/matmul/slab_matmul.h"
 

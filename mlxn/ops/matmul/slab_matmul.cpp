@@ -2,6 +2,7 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/ops/builtin_kernels.h"
+#include "mlxn/ops/common/float_type.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/matmul/slab_order_args.h"
 
@@ -36,14 +37,6 @@ Status order_rows(ComputeEncoder& encoder, const SlabMatmulArgs& args, const Sla
 }
 
 }  // namespace
-
-Result<uint32_t> float_type(std::string_view op, std::string_view name, Dtype dtype) {
-  if (dtype == Dtype::kF32) return 0u;
-  if (dtype == Dtype::kF16) return 1u;
-  if (dtype == Dtype::kBf16) return 2u;
-  return Error(ErrorCode::kDtypeMismatch,
-               str(op, ": ", name, " is ", to_string(dtype), ", expected f32, f16 or bf16"));
-}
 
 Status check_routing(std::string_view op, const SlabRouting& routing, SlabMatmulArgs& args) {
   MLXN_TRY(check_present(op, "ids", routing.ids));

@@ -22,9 +22,6 @@ struct SlabRouting {
 // Checks all of it but what the weights say, columns and slabs, which the caller fills in before.
 Status check_routing(std::string_view op, const SlabRouting& routing, SlabMatmulArgs& args);
 
-// f32, f16 or bf16 as a number for kernels. kDtypeMismatch for another dtype.
-Result<uint32_t> float_type(std::string_view op, std::string_view name, Dtype dtype);
-
 // The tensors besides the weights; null where an op has none.
 struct SlabTensors {
   const Buffer& input;
