@@ -87,6 +87,7 @@ Status store(Dtype dtype, std::span<const double> values, std::span<std::byte> b
     case Dtype::kF32: store_as<float>(values, bytes); return {};
     case Dtype::kF16: store_as<_Float16>(values, bytes); return {};
     case Dtype::kBf16: store_bf16(values, bytes); return {};
+    case Dtype::kBool:
     case Dtype::kU8: store_as<uint8_t>(values, bytes); return {};
     case Dtype::kU32: store_as<uint32_t>(values, bytes); return {};
     case Dtype::kI32: store_as<int32_t>(values, bytes); return {};
@@ -100,6 +101,7 @@ Status load(Dtype dtype, std::span<const std::byte> bytes, std::span<double> val
     case Dtype::kF32: load_as<float>(bytes, values); return {};
     case Dtype::kF16: load_as<_Float16>(bytes, values); return {};
     case Dtype::kBf16: load_bf16(bytes, values); return {};
+    case Dtype::kBool:
     case Dtype::kU8: load_as<uint8_t>(bytes, values); return {};
     case Dtype::kU32: load_as<uint32_t>(bytes, values); return {};
     case Dtype::kI32: load_as<int32_t>(bytes, values); return {};

@@ -1,0 +1,112 @@
+// MSL: what both kernels of sdpa do with a row of scores.
+//
+// A row is a query with one of the heads that share a head of keys. Scores come in chunks of 32
+// keys, one for each thread of a simdgroup. A running maximum keeps exponents small: whatever was
+// summed before is scaled down when a chunk has a larger score. A chunk that a row sees nothing of
+// changes no bit of it.
+#pragma once
+
+#include "mlxn/ops/attention/sdpa_args.h"
+#include "mlxn/ops/common/float_access.h"
+
+struct SdpaBuffers {
+  device const uchar* query;
+  device const uchar* mask;
+  device const float* slopes;
+  device const float* sinks;
+  device uchar* output;
+};
+
+#define MLXN_SDPA_ARGUMENTS(T)                                                             \
+  device const uchar *query [[buffer(0)]], device const T *key [[buffer(1)]],              \
+      device const T *value [[buffer(2)]], device const uchar *mask [[buffer(3)]],         \
+      device const float *slopes [[buffer(4)]], device const float *sinks [[buffer(5)]],   \
+      device const uchar *blocks [[buffer(6)]], device uchar *output [[buffer(7)]],        \
+      constant SdpaArgs &args [[buffer(8)]], uint3 group [[threadgroup_position_in_grid]], \
+      uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]
+
+// Where a row stands.
+struct SdpaRow {
+  uint batch, head, query;
+  ulong position;
+
+  SdpaRow(constant SdpaArgs& args, uint batch_index, uint kv_head, uint row)
+      : batch(batch_index),
+        head(kv_head * args.share + row % args.share),
+        query(row / args.share),
+        position(args.offset + row / args.share) {}
+  ulong at(constant SdpaStrides& strides) const {
+    return batch * strides.batch + head * strides.head + query * strides.row;
+  }
+};
+
+// Keys from `first` up to `end` that a row may see.
+struct SdpaSpan {
+  ulong first, end;
+
+  SdpaSpan(constant SdpaArgs& args, ulong position) : first(0), end(args.keys) {
+    if (args.causal != 0) end = min(end, position + 1);
+    if (args.window != 0 && position >= args.window) first = position - args.window + 1;
+    first = min(first, static_cast<ulong>(args.keys));
+    end = max(end, first);
+  }
+};
+
+// Whatever a mask hides, it hides.
+inline float masked(float score, device const uchar* mask, ulong at, uint type) {
+  if (type == 3) return mask[at] != 0 ? score : -INFINITY;
+  const float bias = load_float(mask, at, type);
+  return bias == -INFINITY ? bias : score + bias;
+}
+
+// The score of a key from its product with the query; -infinity when the row does not see it.
+inline float finished_score(float product, thread const SdpaBuffers& buffers,
+                            constant SdpaArgs& args, thread const SdpaRow& row, SdpaSpan span,
+                            ulong key, bool with_mask) {
+  float score = product * args.scale;
+  if (args.soft_cap > 0) {
+    simdgroup_barrier(mem_flags::mem_none);  // caps that nobody asked for are not computed
+    score = args.soft_cap * precise::tanh(score / args.soft_cap);
+  }
+  const bool seen = span.first <= key && key < span.end;
+  if (with_mask && seen) {
+    score = masked(score, buffers.mask, row.at(args.mask) + key, args.mask_type);
+  }
+  if (args.has_slopes != 0) {
+    const ulong apart = key > row.position ? key - row.position : row.position - key;
+    score -= buffers.slopes[row.head] * static_cast<float>(apart);
+  }
+  return seen ? score : -INFINITY;
+}
+
+// What was seen so far: the largest score, and each thread's sum of weights.
+struct SdpaState {
+  float most = -INFINITY;
+  Accumulator total = 0.0f;
+
+  // Takes a chunk's scores in, one of each thread: `weight` becomes this thread's weight, and what
+  // was summed before is to be multiplied with the result.
+  float add(float score, thread float& weight) {
+    const float now = max(most, simd_max(score));
+    const float from = now == -INFINITY ? 0.0f : now;
+    const float rescale = exp(most - from);
+    weight = exp(score - from);
+    total *= rescale;
+    total += weight;
+    most = now;
+    return rescale;
+  }
+  // With a score that has no value; then the sum of all threads, whose inverse weighs the result.
+  float finish(float sink, bool has_sink, thread float& rescale) {
+    float all = simd_sum(static_cast<float>(total));
+    rescale = 1;
+    if (!has_sink) return all;
+    const float now = max(most, sink), from = now == -INFINITY ? 0.0f : now;
+    rescale = exp(most - from);
+    return all * rescale + exp(sink - from);
+  }
+};
+
+inline float sdpa_result(float sum, float rescale, float total) {
+  return total == 0.0f ? 0.0f : sum * rescale / total;
+}
