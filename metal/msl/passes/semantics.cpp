@@ -26,9 +26,10 @@ void mask_shift(BinaryOperator& shift) {
 
 // x / 0 is x, and INT_MIN / -1 is INT_MIN; x % 0 and INT_MIN % -1 are 0. Nothing traps.
 //
-// The zero goes by an umax, which LLVM keeps as one: once vectorised, a divisor such as 4 - lane is
-// a constant with a zero in it, and LLVM 19 takes a choice between two vectors of divisors for the
-// other one if one of them has a zero anywhere, also in a lane that is not chosen.
+// Once vectorised, a divisor such as 4 - lane is a constant with a zero in it, and LLVM 19 takes a
+// choice between two vectors of divisors for the other one if one of them has a zero anywhere, also
+// in a lane that is not chosen. Without a sign the choice itself becomes a constant. With one it
+// depends on the dividend, so the zero goes by an umax.
 void guard_division(BinaryOperator& division) {
   Value* divisor = division.getOperand(1);
   if (auto* constant = dyn_cast<ConstantInt>(divisor);
@@ -37,17 +38,19 @@ void guard_division(BinaryOperator& division) {
   IRBuilder<> builder(&division);
   Type* type = division.getType();
   Constant* one = ConstantInt::get(type, 1);
-  Value* safe = builder.CreateBinaryIntrinsic(Intrinsic::umax, divisor, one);
   bool is_signed =
       division.getOpcode() == Instruction::SDiv || division.getOpcode() == Instruction::SRem;
-  if (is_signed) {
-    APInt lowest = APInt::getSignedMinValue(type->getScalarSizeInBits());
-    Value* overflow = builder.CreateAnd(
-        builder.CreateICmpEQ(division.getOperand(0), ConstantInt::get(type, lowest)),
-        builder.CreateICmpEQ(divisor, Constant::getAllOnesValue(type)));
-    safe = builder.CreateSelect(overflow, one, safe);
+  if (!is_signed) {
+    Value* zero = builder.CreateICmpEQ(divisor, Constant::getNullValue(type));
+    division.setOperand(1, builder.CreateSelect(zero, one, divisor));
+    return;
   }
-  division.setOperand(1, safe);
+  APInt lowest = APInt::getSignedMinValue(type->getScalarSizeInBits());
+  Value* overflow = builder.CreateAnd(
+      builder.CreateICmpEQ(division.getOperand(0), ConstantInt::get(type, lowest)),
+      builder.CreateICmpEQ(divisor, Constant::getAllOnesValue(type)));
+  Value* safe = builder.CreateBinaryIntrinsic(Intrinsic::umax, divisor, one);
+  division.setOperand(1, builder.CreateSelect(overflow, one, safe));
 }
 
 // Converts by way of float, which machines do in vectors.
