@@ -89,7 +89,8 @@ struct WrongCall {
   std::vector<std::pair<Dtype, Shape>> arguments;
   std::function<Status(const Call&)> call;
   ErrorCode code;
-  std::string message;  // a part of the error's text, with the actual and the expected value
+  std::string message;      // a part of the error's text, with the actual and the expected value
+  std::string ledger = {};  // as in OpCase
 };
 
 // All about an op.

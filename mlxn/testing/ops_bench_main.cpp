@@ -114,17 +114,39 @@ Status bench_all(const Options& options) {
   return {};
 }
 
+// All cases with their tensors, for those who call other kernels on them (bench/ops_beside).
+void list_all(const Options& options) {
+  for (const OpCases& op : all_op_cases()) {
+    for (const OpCase& entry : op.cases) {
+      const std::string name = op.op + " " + entry.name();
+      if (name.find(options.only) == std::string::npos) continue;
+      std::printf("%s%s:", name.c_str(), entry.use == Use::kBench ? " (benchmark)" : "");
+      for (const Tensor& tensor : entry.tensors) {
+        std::printf(" %s %s", text(tensor.dtype).c_str(), tensor.shape.to_string().c_str());
+      }
+      std::printf("\n");
+    }
+  }
+}
+
 int main_with(int argc, char** argv) {
   Options options;
+  bool list = false;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
       options.only = argv[++i];
     } else if (std::strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
       options.seconds = std::atof(argv[++i]);
+    } else if (std::strcmp(argv[i], "--list") == 0) {
+      list = true;
     } else {
-      std::fprintf(stderr, "Usage: ops_bench [--only TEXT] [--seconds S]\n");
+      std::fprintf(stderr, "Usage: ops_bench [--only TEXT] [--seconds S] [--list]\n");
       return 2;
     }
+  }
+  if (list) {
+    list_all(options);
+    return 0;
   }
   const Status status = bench_all(options);
   if (!status) std::fprintf(stderr, "ops_bench: %s\n", status.error().to_string().c_str());
