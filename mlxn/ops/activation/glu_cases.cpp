@@ -106,9 +106,7 @@ OpCase far_out(const Function& f) {
 
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
-  const auto fused = [](const Call& c) {
-    return glu(c.encoder, {.gate = c[0], .output = c[1]});
-  };
+  const auto fused = [](const Call& c) { return glu(c.encoder, {.gate = c[0], .output = c[1]}); };
   const auto two = [](GluKind kind, float alpha, float limit, bool second = false) {
     return [=](const Call& c) {
       return glu(c.encoder, {.gate = c[0],
@@ -171,7 +169,8 @@ std::vector<OpCases> glu_cases() {
   }
   out.cases.push_back(make_case(kF32, kFunctions[0], {1, 17408}, Use::kBench));
   out.cases.push_back(make_case(kF32, kFunctions[0], {512, 17408}, Use::kBench));
-  out.cases.push_back(make_case(kF32, kFunctions[1], {2455, 2112, Layout::kGateFirst}, Use::kBench));
+  out.cases.push_back(
+      make_case(kF32, kFunctions[1], {2455, 2112, Layout::kGateFirst}, Use::kBench));
   return {out};
 }
 

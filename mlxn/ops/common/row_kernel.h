@@ -4,12 +4,12 @@
 #include "mlxn/ops/common/reduce.h"
 
 // Behind a kernel's own arguments: dispatch_rows of ops/common/rows.h calls such kernels.
-#define MLXN_ROW_ARGUMENTS                                                               \
-  threadgroup float *scratch [[threadgroup(0)]], uint group                              \
-      [[threadgroup_position_in_grid]],                                                  \
-      uint first [[thread_position_in_threadgroup]], uint step [[threads_per_threadgroup]], \
-      uint lane [[thread_index_in_simdgroup]],                                           \
-      uint simdgroup [[simdgroup_index_in_threadgroup]],                                 \
+#define MLXN_ROW_ARGUMENTS                                                                        \
+  threadgroup float *scratch [[threadgroup(0)]], uint group [[threadgroup_position_in_grid]],     \
+      uint first [[thread_position_in_threadgroup]], uint step [[threads_per_threadgroup]],       \
+      uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]], \
       uint simdgroups [[simdgroups_per_threadgroup]]
-#define MLXN_ROW_PLACE \
-  Place { lane, simdgroup, simdgroups }
+#define MLXN_ROW_PLACE          \
+  Place {                       \
+    lane, simdgroup, simdgroups \
+  }

@@ -1,6 +1,6 @@
-// cast_<from>_<to>: output[i] = input[i] in another type. Buffers: 0 input, 1 output, 2 ElementwiseArgs.
-// fill_{u32,u16}: the same bits everywhere. Buffers: 0 output, 1 FillArgs.
-// Grid: one thread for each element, any threadgroup.
+// cast_<from>_<to>: output[i] = input[i] in another type. Buffers: 0 input, 1 output, 2
+// ElementwiseArgs. fill_{u32,u16}: the same bits everywhere. Buffers: 0 output, 1 FillArgs. Grid:
+// one thread for each element, any threadgroup.
 #include "mlxn/ops/common/kernel.h"
 #include "mlxn/ops/elementwise/elementwise_args.h"
 
@@ -27,7 +27,8 @@ struct Cast<uint, float> {
 
 template <typename From, typename To>
 [[kernel]] void cast(device const From* input [[buffer(0)]], device To* output [[buffer(1)]],
-                     constant ElementwiseArgs& args [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+                     constant ElementwiseArgs& args [[buffer(2)]],
+                     uint i [[thread_position_in_grid]]) {
   if (i < args.count) output[i] = Cast<To, From>::of(input[i]);
 }
 

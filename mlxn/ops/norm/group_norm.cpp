@@ -30,10 +30,10 @@ Result<Plan> check(const GroupNormParams& params) {
   MLXN_TRY(check_present(kOp, "input", input));
   const Shape& shape = input.shape();
   if (shape.size() < 2 || params.groups == 0 || shape[1] % params.groups != 0) {
-    return Error(ErrorCode::kShapeMismatch,
-                 str(kOp, ": input has shape ", shape.to_string(),
-                     ", expected [batch, channels, ...] with channels in ", params.groups,
-                     " groups"));
+    return Error(
+        ErrorCode::kShapeMismatch,
+        str(kOp, ": input has shape ", shape.to_string(),
+            ", expected [batch, channels, ...] with channels in ", params.groups, " groups"));
   }
   const uint64_t dim = input.element_count() / shape[0] / params.groups;
   MLXN_TRY(check_norm_dim(kOp, dim));
@@ -61,7 +61,8 @@ Status group_norm(ComputeEncoder& encoder, const GroupNormParams& params) {
   return dispatch_rows(
       encoder, plan.rows,
       {.pipeline = pipeline,
-       .bindings = {{0, input}, {1, weight}, {2, bias}, {3, params.output}, {4, as_bytes(plan.args)}},
+       .bindings =
+           {{0, input}, {1, weight}, {2, bias}, {3, params.output}, {4, as_bytes(plan.args)}},
        .reads = {&input, &weight, &bias},
        .writes = {&params.output}});
 }

@@ -5,10 +5,10 @@
 namespace mlxn {
 
 struct GroupNormParams {
-  const Buffer& input;   // [batch, channels, ...], f32, f16 or bf16
-  const Buffer& output;  // of the input's dtype and element count; may be the input
-  uint32_t groups;       // a divisor of the channels
-  float eps = 1e-5f;     // not negative
+  const Buffer& input;             // [batch, channels, ...], f32, f16 or bf16
+  const Buffer& output;            // of the input's dtype and element count; may be the input
+  uint32_t groups;                 // a divisor of the channels
+  float eps = 1e-5f;               // not negative
   const Buffer* weight = nullptr;  // [channels], of the input's dtype, but f32 for f16
   const Buffer* bias = nullptr;    // likewise
 };

@@ -8,8 +8,8 @@
 
 template <typename T, typename W>
 [[kernel]] void group_norm(device const T* input [[buffer(0)]],
-                           device const W* weight [[buffer(1)]],
-                           device const W* bias [[buffer(2)]], device T* output [[buffer(3)]],
+                           device const W* weight [[buffer(1)]], device const W* bias [[buffer(2)]],
+                           device T* output [[buffer(3)]],
                            constant GroupNormArgs& args [[buffer(4)]], MLXN_ROW_ARGUMENTS) {
   const uint dim = args.channels * args.places;
   const ulong begin = static_cast<ulong>(group) * dim;

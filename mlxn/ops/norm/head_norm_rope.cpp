@@ -54,8 +54,8 @@ Result<Plan> check(const HeadNormRopeParams& params) {
   const uint64_t count = input.element_count();
   MLXN_TRY(check_arguments(kOp, {{"output", &params.output}, {"permuted", params.permuted}},
                            input.dtype(), count));
-  MLXN_TRY(check_arguments(kOp, {{"weight", params.weight}}, weight_dtype_of(input.dtype()),
-                           sizes.dim));
+  MLXN_TRY(
+      check_arguments(kOp, {{"weight", params.weight}}, weight_dtype_of(input.dtype()), sizes.dim));
   MLXN_TRY(check_arguments(kOp, {{"copy", params.copy}}, Dtype::kBf16, count));
   if (params.copy_permuted && !params.copy) {
     return Error(ErrorCode::kInvalidArgument, str(kOp, ": copy_permuted without a copy"));
@@ -71,8 +71,7 @@ Result<Plan> check(const HeadNormRopeParams& params) {
   if (params.copy_permuted) parts |= kHeadCopyPermuted;
   if (params.permuted) parts |= kHeadPermuted;
   MLXN_ASSIGN(const uint32_t rows, fits_32_bits(kOp, "heads of all tokens", count / sizes.dim));
-  return Plan{{rows, sizes.dim},
-              {sizes.heads, sizes.tokens, sizes.dim, parts, params.eps, places}};
+  return Plan{{rows, sizes.dim}, {sizes.heads, sizes.tokens, sizes.dim, parts, params.eps, places}};
 }
 
 }  // namespace

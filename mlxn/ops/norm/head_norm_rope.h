@@ -15,8 +15,8 @@ struct HeadNormRopeParams {
   uint32_t offset = 0;  // of the rotary slice; as of rope
 
   // Further outputs, each for itself.
-  const Buffer* copy = nullptr;  // bf16, as many elements: the result once more,
-  bool copy_permuted = false;    // as [heads, tokens, dim]
+  const Buffer* copy = nullptr;      // bf16, as many elements: the result once more,
+  bool copy_permuted = false;        // as [heads, tokens, dim]
   const Buffer* permuted = nullptr;  // of the input's dtype: the result as [heads, tokens, dim]
 };
 

@@ -10,11 +10,12 @@
 #include "mlxn/ops/rope/rope_places.h"
 
 template <typename T, typename W>
-[[kernel]] void head_norm_rope(
-    device const T* input [[buffer(0)]], device const W* weight [[buffer(1)]],
-    device const float2* table [[buffer(2)]], device T* output [[buffer(3)]],
-    device bfloat* copy [[buffer(4)]], device T* permuted [[buffer(5)]],
-    constant HeadNormRopeArgs& args [[buffer(6)]], MLXN_ROW_ARGUMENTS) {
+[[kernel]] void head_norm_rope(device const T* input [[buffer(0)]],
+                               device const W* weight [[buffer(1)]],
+                               device const float2* table [[buffer(2)]],
+                               device T* output [[buffer(3)]], device bfloat* copy [[buffer(4)]],
+                               device T* permuted [[buffer(5)]],
+                               constant HeadNormRopeArgs& args [[buffer(6)]], MLXN_ROW_ARGUMENTS) {
   constant RopePlaces& places = args.places;
   const uint token = group / args.heads, head = group % args.heads;
   const ulong dim = args.dim, begin = group * dim;

@@ -123,10 +123,13 @@ void add_variants(std::vector<OpCase>& out, Dtype dtype) {
     out.back().ledger = ledger;
   };
   for (const uint64_t dim : {2u, 64u, 128u, 256u, 512u})
-    add("", [=](Setup& s) {
-      s.dim = dim;
-      s.pairs = dim / 2;
-    }, dim > 256 ? "B15.2" : "");
+    add(
+        "",
+        [=](Setup& s) {
+          s.dim = dim;
+          s.pairs = dim / 2;
+        },
+        dim > 256 ? "B15.2" : "");
   add("", [](Setup& s) { s.dim = 72, s.pairs = 20; });
   add("no weight", [](Setup& s) { s.weight = false; });
   add("no turn", [](Setup& s) { s.pairs = 0; });
@@ -157,26 +160,39 @@ std::vector<WrongCall> wrong_calls() {
   };
   const std::pair<Dtype, Shape> input = {kF32, {2, 3, 8}}, table = {kF32, {2, 4, 2}};
   return {
-      {"odd heads", {{kF32, {2, 3, 7}}}, with([](HeadNormRopeParams&, const Call&) {}),
+      {"odd heads",
+       {{kF32, {2, 3, 7}}},
+       with([](HeadNormRopeParams&, const Call&) {}),
        kShapeMismatch,
        "head_norm_rope: input has shape [2, 3, 7], expected [tokens, heads, dim] with even dim"},
-      {"more pairs than there are", {input, {kF32, {2, 5, 2}}},
-       with([](HeadNormRopeParams& p, const Call& c) { p.table = &c[1]; }), kShapeMismatch,
+      {"more pairs than there are",
+       {input, {kF32, {2, 5, 2}}},
+       with([](HeadNormRopeParams& p, const Call& c) { p.table = &c[1]; }),
+       kShapeMismatch,
        "head_norm_rope: table has shape [2, 5, 2]"},
-      {"a slice past the head", {input, table},
+      {"a slice past the head",
+       {input, table},
        with([](HeadNormRopeParams& p, const Call& c) {
          p.table = &c[1];
          p.pairs = RopePairs::kHalves;
          p.offset = 1;
        }),
-       kInvalidArgument, "head_norm_rope: offset is 1, expected at most 0"},
-      {"order of no copy", {input},
-       with([](HeadNormRopeParams& p, const Call&) { p.copy_permuted = true; }), kInvalidArgument,
+       kInvalidArgument,
+       "head_norm_rope: offset is 1, expected at most 0"},
+      {"order of no copy",
+       {input},
+       with([](HeadNormRopeParams& p, const Call&) { p.copy_permuted = true; }),
+       kInvalidArgument,
        "head_norm_rope: copy_permuted without a copy"},
-      {"eps", {input}, with([](HeadNormRopeParams& p, const Call&) { p.eps = -1; }),
-       kInvalidArgument, "head_norm_rope: eps is -1, expected a number from 0 up"},
-      {"permuted in place", {input},
-       with([](HeadNormRopeParams& p, const Call& c) { p.permuted = &c[0]; }), kInvalidArgument,
+      {"eps",
+       {input},
+       with([](HeadNormRopeParams& p, const Call&) { p.eps = -1; }),
+       kInvalidArgument,
+       "head_norm_rope: eps is -1, expected a number from 0 up"},
+      {"permuted in place",
+       {input},
+       with([](HeadNormRopeParams& p, const Call& c) { p.permuted = &c[0]; }),
+       kInvalidArgument,
        "head_norm_rope: output and permuted share memory"},
   };
 }
@@ -184,7 +200,10 @@ std::vector<WrongCall> wrong_calls() {
 }  // namespace
 
 std::vector<OpCases> head_norm_rope_cases() {
-  OpCases out = {"head_norm_rope", "mlxn/ops/norm/head_norm_rope.h", "rope(x / rms(x) * w)", {},
+  OpCases out = {"head_norm_rope",
+                 "mlxn/ops/norm/head_norm_rope.h",
+                 "rope(x / rms(x) * w)",
+                 {},
                  wrong_calls()};
   for (Dtype dtype : kFloats) add_variants(out.cases, dtype);
   const Setup decode = {.tokens = 1, .heads = 16, .dim = 256, .pairs = 128};

@@ -28,8 +28,7 @@ Status check_copy(const NormParams& params, const Rows& rows) {
     return Error(ErrorCode::kInvalidArgument,
                  str(kOp, ": copy_heads is ", params.copy_heads, " without a copy, expected 0"));
   }
-  MLXN_TRY(check_argument(*params.copy,
-                          {kOp, "copy", Dtype::kBf16, params.input.element_count()}));
+  MLXN_TRY(check_argument(*params.copy, {kOp, "copy", Dtype::kBf16, params.input.element_count()}));
   if (params.copy_heads == 0 || rows.count % params.copy_heads == 0) return {};
   return Error(ErrorCode::kShapeMismatch, str(kOp, ": copy_heads is ", params.copy_heads,
                                               ", expected a divisor of ", rows.count, " rows"));
@@ -102,9 +101,9 @@ Status norm(ComputeEncoder& encoder, const NormParams& params) {
   const uint32_t tokens = rows.count / heads;
   const NormArgs args = {params.kind, parts_of(params, rows.dim), rows.dim, params.eps, heads,
                          tokens};
-  const Buffer &residual = present_or(params.residual, input), &gate = present_or(params.gate, input),
-               &weight = present_or(params.weight, input), &bias = present_or(params.bias, input),
-               &factor = present_or(params.factor, input),
+  const Buffer &residual = present_or(params.residual, input),
+               &gate = present_or(params.gate, input), &weight = present_or(params.weight, input),
+               &bias = present_or(params.bias, input), &factor = present_or(params.factor, input),
                &sum = present_or(params.sum, params.output),
                &copy = present_or(params.copy, params.output);
   return dispatch_rows(encoder, rows,

@@ -78,21 +78,20 @@ template <typename T, typename W>
                      MLXN_ROW_ARGUMENTS) {
   const ulong begin = static_cast<ulong>(group) * args.dim;
   device bfloat* copied = copy + permuted_row(group, args.heads, args.tokens) * args.dim;
-  const NormRow<T, W, kAnyParts> row = {input + begin,  residual + begin, weight,
-                                        bias,           gate + begin,     factor,
-                                        output + begin, total + begin,    copied,
-                                        args.parts};
+  const NormRow<T, W, kAnyParts> row = {
+      input + begin, residual + begin, weight,        bias,   gate + begin,
+      factor,        output + begin,   total + begin, copied, args.parts};
   const RowThreads threads = {scratch, first, step, MLXN_ROW_PLACE};
   // What models use has loops without questions.
   switch (args.parts) {
     case 0: return norm_row<0>(row, args, threads);
     case kNormWeight: return norm_row<kNormWeight>(row, args, threads);
-    case kNormWeight | kNormBias: return norm_row<kNormWeight | kNormBias>(row, args, threads);
-    case kNormWeight | kNormGate: return norm_row<kNormWeight | kNormGate>(row, args, threads);
+    case kNormWeight | kNormBias: return norm_row < kNormWeight | kNormBias > (row, args, threads);
+    case kNormWeight | kNormGate: return norm_row < kNormWeight | kNormGate > (row, args, threads);
     case kNormWeight | kNormResidualLast:
-      return norm_row<kNormWeight | kNormResidualLast>(row, args, threads);
+      return norm_row < kNormWeight | kNormResidualLast > (row, args, threads);
     case kNormWeight | kNormResidualFirst | kNormSum:
-      return norm_row<kNormWeight | kNormResidualFirst | kNormSum>(row, args, threads);
+      return norm_row < kNormWeight | kNormResidualFirst | kNormSum > (row, args, threads);
     default: return norm_row<kAnyParts>(row, args, threads);
   }
 }

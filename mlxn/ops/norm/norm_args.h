@@ -5,8 +5,8 @@
 
 // What there is besides input and output.
 MLXN_CONSTANT uint32_t kNormWeight = 1, kNormBias = 2, kNormGate = 4, kNormResidualFirst = 8,
-                       kNormResidualLast = 16, kNormFactor = 32, kNormFactorRow = 64, kNormSum = 128,
-                       kNormCopy = 256;
+                       kNormResidualLast = 16, kNormFactor = 32, kNormFactorRow = 64,
+                       kNormSum = 128, kNormCopy = 256;
 
 struct NormArgs {
   mlxn::NormKind kind;

@@ -29,9 +29,15 @@ struct Setup {
 };
 
 bool has(const Setup& s, int tensor) {
-  const bool there[] = {true,        s.residual, s.weight, s.bias, s.gate, s.factor > 0,
+  const bool there[] = {true,
+                        s.residual,
+                        s.weight,
+                        s.bias,
+                        s.gate,
+                        s.factor > 0,
                         s.output_in == Setup::kOutput,
-                        s.sum && s.sum_in == Setup::kSum, s.copy};
+                        s.sum && s.sum_in == Setup::kSum,
+                        s.copy};
   return there[tensor];
 }
 
@@ -83,9 +89,7 @@ void reference(Values& v, const Setup& s) {
 }
 
 Status encode(const Call& c, const Setup& s) {
-  const auto tensor = [&](int i, bool wanted) {
-    return wanted ? &c[place(s, i)] : nullptr;
-  };
+  const auto tensor = [&](int i, bool wanted) { return wanted ? &c[place(s, i)] : nullptr; };
   return norm(c.encoder, {.input = c[0],
                           .output = c[place(s, s.output_in)],
                           .kind = s.kind,
@@ -135,7 +139,8 @@ OpCase make_case(Dtype dtype, const Setup& s, Use use = Use::kTest, std::string 
 
 void add_plain(std::vector<OpCase>& out, Dtype dtype) {
   const uint64_t dims[] = {1, 3, 31, 64, 255, 256, 257, 2816};
-  for (const uint64_t dim : dims) out.push_back(make_case(dtype, {.what = "", .rows = 3, .dim = dim}));
+  for (const uint64_t dim : dims)
+    out.push_back(make_case(dtype, {.what = "", .rows = 3, .dim = dim}));
   out.push_back(make_case(dtype, {.what = "", .rows = 1, .dim = 8192}));
   struct Named {
     NormKind kind;
@@ -146,13 +151,21 @@ void add_plain(std::vector<OpCase>& out, Dtype dtype) {
     for (const uint64_t dim : {3u, 129u, 1000u})
       out.push_back(make_case(dtype, {.what = n.name, .rows = 2, .dim = dim, .kind = n.kind}));
   }
-  out.push_back(make_case(dtype, {.what = "layer weight bias", .rows = 4, .dim = 67,
-                                  .kind = NormKind::kLayer, .weight = true, .bias = true}));
+  out.push_back(make_case(dtype, {.what = "layer weight bias",
+                                  .rows = 4,
+                                  .dim = 67,
+                                  .kind = NormKind::kLayer,
+                                  .weight = true,
+                                  .bias = true}));
 }
 
 // With a residual: what the original calls fused_residual_norm and fused_norm_add.
 void add_residual(std::vector<OpCase>& out, Dtype dtype) {
-  Setup s = {.what = "first", .rows = 3, .dim = 300, .weight = true, .residual = true,
+  Setup s = {.what = "first",
+             .rows = 3,
+             .dim = 300,
+             .weight = true,
+             .residual = true,
              .at = ResidualAt::kFirst};
   out.push_back(make_case(dtype, s, Use::kTest, "B15.2"));
   s.sum = true;
@@ -169,8 +182,13 @@ void add_residual(std::vector<OpCase>& out, Dtype dtype) {
   s.output_in = Setup::kInput;
   out.push_back(make_case(dtype, s, Use::kTest, "B15.3"));
   for (const uint64_t factor : {1u, 77u}) {
-    s = {.what = str("first factor ", factor), .rows = 5, .dim = 77, .weight = true,
-         .residual = true, .at = ResidualAt::kFirst, .factor = factor};
+    s = {.what = str("first factor ", factor),
+         .rows = 5,
+         .dim = 77,
+         .weight = true,
+         .residual = true,
+         .at = ResidualAt::kFirst,
+         .factor = factor};
     out.push_back(make_case(dtype, s));
     s.what = str("last factor ", factor);
     s.at = ResidualAt::kLast;
@@ -204,7 +222,8 @@ void add_others(std::vector<OpCase>& out, Dtype dtype) {
 
 // A row of zeros, of one number and of numbers that are far apart; a NaN stays in its row.
 void add_special(std::vector<OpCase>& out) {
-  for (const NormKind kind : {NormKind::kRms, NormKind::kLayer, NormKind::kL2, NormKind::kL2AtLeast}) {
+  for (const NormKind kind :
+       {NormKind::kRms, NormKind::kLayer, NormKind::kL2, NormKind::kL2AtLeast}) {
     Setup s = {.what = "", .rows = 2, .dim = 40, .kind = kind};
     OpCase zeros = make_case(kF32, s);
     zeros.shape = str("zeros ", static_cast<int>(kind));
@@ -248,34 +267,52 @@ std::vector<WrongCall> wrong_calls() {
   };
   const std::pair<Dtype, Shape> rows = {kF32, {3, 8}}, bf16 = {kBf16, {3, 8}};
   return {
-      {"eps", {rows, rows}, with([](NormParams& p, const Call&) { p.eps = -1; }), kInvalidArgument,
+      {"eps",
+       {rows, rows},
+       with([](NormParams& p, const Call&) { p.eps = -1; }),
+       kInvalidArgument,
        "norm: eps is -1, expected a number from 0 up"},
-      {"no kind", {rows, rows},
-       with([](NormParams& p, const Call&) { p.kind = NormKind::kCount; }), kInvalidArgument,
+      {"no kind",
+       {rows, rows},
+       with([](NormParams& p, const Call&) { p.kind = NormKind::kCount; }),
+       kInvalidArgument,
        "norm: kind 4, expected less than 4"},
-      {"sum without a residual", {rows, rows, rows},
-       with([](NormParams& p, const Call& c) { p.sum = &c[2]; }), kInvalidArgument,
+      {"sum without a residual",
+       {rows, rows, rows},
+       with([](NormParams& p, const Call& c) { p.sum = &c[2]; }),
+       kInvalidArgument,
        "norm: sum without a residual that is added first"},
-      {"sum of a residual behind", {rows, rows, rows, rows},
+      {"sum of a residual behind",
+       {rows, rows, rows, rows},
        with([](NormParams& p, const Call& c) {
          p.sum = &c[2];
          p.residual = &c[3];
        }),
-       kInvalidArgument, "norm: sum without a residual that is added first"},
-      {"heads that do not divide", {rows, rows, bf16},
+       kInvalidArgument,
+       "norm: sum without a residual that is added first"},
+      {"heads that do not divide",
+       {rows, rows, bf16},
        with([](NormParams& p, const Call& c) {
          p.copy = &c[2];
          p.copy_heads = 2;
        }),
-       kShapeMismatch, "norm: copy_heads is 2, expected a divisor of 3 rows"},
-      {"heads without a copy", {rows, rows},
-       with([](NormParams& p, const Call&) { p.copy_heads = 3; }), kInvalidArgument,
+       kShapeMismatch,
+       "norm: copy_heads is 2, expected a divisor of 3 rows"},
+      {"heads without a copy",
+       {rows, rows},
+       with([](NormParams& p, const Call&) { p.copy_heads = 3; }),
+       kInvalidArgument,
        "norm: copy_heads is 3 without a copy, expected 0"},
-      {"factor of another length", {rows, rows, {kF32, {3}}},
-       with([](NormParams& p, const Call& c) { p.factor = &c[2]; }), kShapeMismatch,
+      {"factor of another length",
+       {rows, rows, {kF32, {3}}},
+       with([](NormParams& p, const Call& c) { p.factor = &c[2]; }),
+       kShapeMismatch,
        "norm: factor has 3 elements, shape [3], expected 8"},
-      {"no float", {{kI32, {8}}, {kI32, {8}}}, with([](NormParams&, const Call&) {}),
-       kDtypeMismatch, "norm: dtype i32, expected f32, f16 or bf16"},
+      {"no float",
+       {{kI32, {8}}, {kI32, {8}}},
+       with([](NormParams&, const Call&) {}),
+       kDtypeMismatch,
+       "norm: dtype i32, expected f32, f16 or bf16"},
   };
 }
 
@@ -291,8 +328,13 @@ std::vector<OpCases> norm_cases() {
   add_special(out.cases);
   const Setup big = {.what = "", .rows = 512, .dim = 4096, .weight = true};
   out.cases.push_back(make_case(kF32, big, Use::kBench));
-  Setup residual = {.what = "first sum", .rows = 512, .dim = 2048, .weight = true,
-                    .residual = true, .sum = true, .at = ResidualAt::kFirst};
+  Setup residual = {.what = "first sum",
+                    .rows = 512,
+                    .dim = 2048,
+                    .weight = true,
+                    .residual = true,
+                    .sum = true,
+                    .at = ResidualAt::kFirst};
   out.cases.push_back(make_case(kF32, residual, Use::kBench));
   const Setup heads = {.what = "", .rows = 4096 * 8, .dim = 256};
   out.cases.push_back(make_case(kF32, heads, Use::kBench));

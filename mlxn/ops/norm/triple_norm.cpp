@@ -22,8 +22,8 @@ Status check_there(const TripleNormParams& params) {
                  str(kOp, ": ", params.weights[i] ? kOutputs[i] : kWeights[i],
                      " is missing, expected three of each"));
   }
-  const int there = (params.hidden != nullptr) + (params.hidden_weight != nullptr) +
-                    (params.sum != nullptr);
+  const int there =
+      (params.hidden != nullptr) + (params.hidden_weight != nullptr) + (params.sum != nullptr);
   if (there == 0 || there == 3) return {};
   return Error(ErrorCode::kInvalidArgument,
                str(kOp, ": ", there, " of hidden, hidden weight and sum, expected all or none"));
@@ -33,7 +33,8 @@ Status check_alias(const TripleNormParams& params) {
   for (size_t i = 0; i < 3; ++i) {
     const Buffer& output = *params.outputs[i];
     MLXN_TRY(check_overlaps(kOp, output, {{"input", &params.input}, {"hidden", params.hidden}}));
-    MLXN_TRY(check_aparts(kOp, output, {{"sum", params.sum}, {"hidden weight", params.hidden_weight}}));
+    MLXN_TRY(
+        check_aparts(kOp, output, {{"sum", params.sum}, {"hidden weight", params.hidden_weight}}));
     for (size_t j = 0; j < 3; ++j) {
       MLXN_TRY(check_apart(kOp, output, *params.weights[j], kWeights[j]));
       if (j > i) MLXN_TRY(check_apart(kOp, output, *params.outputs[j], kOutputs[j]));
@@ -82,8 +83,16 @@ Status triple_norm(ComputeEncoder& encoder, const TripleNormParams& params) {
   return dispatch_rows(
       encoder, rows,
       {.pipeline = pipeline,
-       .bindings = {{0, input}, {1, hidden}, {2, hidden_weight}, {3, weights[0]}, {4, weights[1]},
-                    {5, weights[2]}, {6, sum}, {7, outputs[0]}, {8, outputs[1]}, {9, outputs[2]},
+       .bindings = {{0, input},
+                    {1, hidden},
+                    {2, hidden_weight},
+                    {3, weights[0]},
+                    {4, weights[1]},
+                    {5, weights[2]},
+                    {6, sum},
+                    {7, outputs[0]},
+                    {8, outputs[1]},
+                    {9, outputs[2]},
                     {10, as_bytes(args)}},
        .reads = {&input, &hidden, &hidden_weight, weights[0], weights[1], weights[2]},
        .writes = {&sum, outputs[0], outputs[1], outputs[2]}});

@@ -36,8 +36,7 @@ void reference(Values& v, Dtype dtype, size_t sum) {
     }
     const std::vector<double> row = normed(x, begin, dim);
     for (size_t j = 0; j < 3; ++j)
-      for (size_t i = 0; i < dim; ++i)
-        v[kOutputs + j][begin + i] = row[i] * v[kWeights + j][i];
+      for (size_t i = 0; i < dim; ++i) v[kOutputs + j][begin + i] = row[i] * v[kWeights + j][i];
   }
   if (has_hidden) v[sum] = x;
 }
@@ -53,14 +52,13 @@ OpCase make_case(Dtype dtype, uint64_t rows, uint64_t dim, bool has_hidden, bool
                 .encode =
                     [=](const Call& c) {
                       return triple_norm(
-                          c.encoder,
-                          {.input = c[kInput],
-                           .weights = {&c[kWeights], &c[kWeights + 1], &c[kWeights + 2]},
-                           .outputs = {&c[kOutputs], &c[kOutputs + 1], &c[kOutputs + 2]},
-                           .eps = kEps,
-                           .hidden = has_hidden ? &c[kHidden] : nullptr,
-                           .hidden_weight = has_hidden ? &c[kHiddenWeight] : nullptr,
-                           .sum = has_hidden ? &c[sum] : nullptr});
+                          c.encoder, {.input = c[kInput],
+                                      .weights = {&c[kWeights], &c[kWeights + 1], &c[kWeights + 2]},
+                                      .outputs = {&c[kOutputs], &c[kOutputs + 1], &c[kOutputs + 2]},
+                                      .eps = kEps,
+                                      .hidden = has_hidden ? &c[kHidden] : nullptr,
+                                      .hidden_weight = has_hidden ? &c[kHiddenWeight] : nullptr,
+                                      .sum = has_hidden ? &c[sum] : nullptr});
                     },
                 .reference = [=](Values& v) { reference(v, dtype, sum); },
                 .tolerance = {1e-5, precision(dtype) * 0.51 + 1e-6, 1e-6},
@@ -83,9 +81,8 @@ std::vector<WrongCall> wrong_calls() {
   const std::pair<Dtype, Shape> rows = {kF32, {2, 4}}, row = {kF32, {4}};
   const auto with = [](auto change) {
     return [=](const Call& c) {
-      TripleNormParams params = {.input = c[0],
-                                 .weights = {&c[1], &c[1], &c[1]},
-                                 .outputs = {&c[2], &c[3], &c[4]}};
+      TripleNormParams params = {
+          .input = c[0], .weights = {&c[1], &c[1], &c[1]}, .outputs = {&c[2], &c[3], &c[4]}};
       change(params, c);
       return triple_norm(c.encoder, params);
     };
@@ -109,8 +106,8 @@ std::vector<WrongCall> wrong_calls() {
 }  // namespace
 
 std::vector<OpCases> triple_norm_cases() {
-  OpCases out = {"triple_norm", "mlxn/ops/norm/triple_norm.h", "x / rms(x) * w[j]", {},
-                 wrong_calls()};
+  OpCases out = {
+      "triple_norm", "mlxn/ops/norm/triple_norm.h", "x / rms(x) * w[j]", {}, wrong_calls()};
   for (Dtype dtype : kFloats) {
     for (uint64_t dim : {1u, 3u, 255u, 257u, 2816u}) {
       for (const bool has_hidden : {false, true})

@@ -33,8 +33,9 @@ struct RopeYarn {
 };
 
 struct RopeTableParams {
-  const Buffer& positions;  // u32 or i32 [tokens]; with sections [4, tokens], for vision [2, tokens]
-  const Buffer& output;     // f32 [tokens, pairs, 2]
+  const Buffer&
+      positions;         // u32 or i32 [tokens]; with sections [4, tokens], for vision [2, tokens]
+  const Buffer& output;  // f32 [tokens, pairs, 2]
   float base = 10000;
   float scale = 1;                            // of positions; 0.25 stretches the context by 4
   const Buffer* frequency_factors = nullptr;  // f32 [pairs]: pair i turns slower by this factor

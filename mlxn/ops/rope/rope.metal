@@ -27,8 +27,7 @@ MLXN_KERNEL("rope_halves_f32", rope, Halves);
 
 template <typename T>
 [[kernel]] void rope_slice(device const T* input [[buffer(0)]],
-                           device const float2* table [[buffer(1)]],
-                           device T* output [[buffer(2)]],
+                           device const float2* table [[buffer(1)]], device T* output [[buffer(2)]],
                            constant RopeSliceArgs& args [[buffer(3)]],
                            uint3 place [[thread_position_in_grid]]) {
   constant RopePlaces& places = args.places;

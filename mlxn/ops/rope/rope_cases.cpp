@@ -32,8 +32,7 @@ std::pair<uint64_t, uint64_t> elements(const Setup& s, uint64_t i) {
     case RopePairs::kHeadHalves: return {i, i + half};
     case RopePairs::kQuarters: break;
   }
-  return i < quarter ? std::pair(i, i + quarter)
-                     : std::pair(half + i - quarter, half + i);
+  return i < quarter ? std::pair(i, i + quarter) : std::pair(half + i - quarter, half + i);
 }
 
 void reference(Values& v, const Setup& s) {
@@ -122,11 +121,15 @@ void add_slices(std::vector<OpCase>& out) {
       c.dim = 4;
     });
   }
-  const Setup qwen = {.tokens = 512, .heads = 16, .dim = 256, .pairs = RopePairs::kHeadHalves,
-                      .rotary_dims = 64, .dtype = kBf16};
+  const Setup qwen = {.tokens = 512,
+                      .heads = 16,
+                      .dim = 256,
+                      .pairs = RopePairs::kHeadHalves,
+                      .rotary_dims = 64,
+                      .dtype = kBf16};
   out.push_back(make_case(" partial", qwen, Use::kBench));
-  const Setup inverse = {.tokens = 512, .heads = 32, .dim = 128, .pairs = RopePairs::kHalves,
-                         .inverse = true};
+  const Setup inverse = {
+      .tokens = 512, .heads = 32, .dim = 128, .pairs = RopePairs::kHalves, .inverse = true};
   out.push_back(make_case(" back", inverse, Use::kBench));
 }
 

@@ -45,8 +45,8 @@ double pair_of_turns(const RopeTableParams& params, double denominator, double t
 double kept(const RopeTableParams& params, double denominator, uint32_t exponent) {
   const RopeYarn& yarn = params.yarn;
   const double low = std::max(0.0, std::floor(pair_of_turns(params, denominator, yarn.beta_fast)));
-  const double high = std::min(denominator - 1,
-                               std::ceil(pair_of_turns(params, denominator, yarn.beta_slow)));
+  const double high =
+      std::min(denominator - 1, std::ceil(pair_of_turns(params, denominator, yarn.beta_slow)));
   const double ramp = (exponent - low) / std::max(0.001, high - low);
   return (1 - std::clamp(ramp, 0.0, 1.0)) * yarn.ext_factor;
 }
@@ -59,12 +59,14 @@ uint32_t rope_axis_count(RopeAxes axes) {
 
 RopeFrequencies rope_frequencies(const RopeTableParams& params, uint32_t pairs) {
   const bool vision = params.axes == RopeAxes::kVision;
-  const double denominator =
-      params.denominator > 0 ? params.denominator : vision ? pairs : 2 * pairs;
+  const double denominator = params.denominator > 0 ? params.denominator
+                             : vision               ? pairs
+                                                    : 2 * pairs;
   RopeFrequencies out = {};
   for (uint32_t i = 0; i < pairs; ++i) {
     const Place place = place_of(params, i);
-    double exact = params.scale * std::pow(double{params.base}, -2.0 * place.exponent / denominator);
+    double exact =
+        params.scale * std::pow(double{params.base}, -2.0 * place.exponent / denominator);
     if (params.yarn.ext_factor != 0) {
       const double share = kept(params, denominator, place.exponent);
       exact = exact * (1 - share) + exact / params.scale * share;

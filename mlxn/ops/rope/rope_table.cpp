@@ -38,13 +38,13 @@ Status check_sections(const RopeTableParams& params, uint64_t pairs) {
 
 Status check_yarn(const RopeTableParams& params) {
   const RopeYarn& yarn = params.yarn;
-  for (const auto& [name, value] : {std::pair("ext_factor", yarn.ext_factor),
-                                    std::pair("attn_factor", yarn.attn_factor)}) {
+  for (const auto& [name, value] :
+       {std::pair("ext_factor", yarn.ext_factor), std::pair("attn_factor", yarn.attn_factor)}) {
     MLXN_TRY(check_number(value, {kOp, name, 0}));
   }
   if (yarn.ext_factor == 0) return {};
-  const bool is_ramp = yarn.beta_slow > 0 && yarn.beta_fast > yarn.beta_slow &&
-                       std::isfinite(yarn.beta_fast);
+  const bool is_ramp =
+      yarn.beta_slow > 0 && yarn.beta_fast > yarn.beta_slow && std::isfinite(yarn.beta_fast);
   if (is_ramp && yarn.original_context > 0 && params.scale > 0 && params.base > 1) return {};
   return Error(ErrorCode::kInvalidArgument,
                str(kOp, ": betas ", yarn.beta_fast, " and ", yarn.beta_slow, ", original context ",

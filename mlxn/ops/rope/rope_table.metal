@@ -25,8 +25,8 @@ inline float2 turn_of(float position, RopeFrequency frequency, float factor) {
   const uint i = place.x, token = place.y;
   const float factor = args.has_factors ? factors[i] : 1.0f;
   const uint position = positions[static_cast<ulong>(frequencies.axis[i]) * args.tokens + token];
-  const float number = args.is_signed ? static_cast<float>(as_type<int>(position))
-                                      : static_cast<float>(position);
+  const float number =
+      args.is_signed ? static_cast<float>(as_type<int>(position)) : static_cast<float>(position);
   output[static_cast<ulong>(token) * args.pairs + i] =
       turn_of(number, frequencies.of[i], factor) * args.magnitude;
 }

@@ -96,8 +96,8 @@ double frequency_of(const Axes& a, uint64_t exponent, uint64_t pairs) {
   };
   const double low = std::max(0.0, std::floor(dimension(a.yarn.beta_fast)));
   const double high = std::min(dims - 1, std::ceil(dimension(a.yarn.beta_slow)));
-  double mix = 1 - std::min(1.0, std::max(0.0, (double(exponent) - low) /
-                                                   std::max(0.001, high - low)));
+  double mix =
+      1 - std::min(1.0, std::max(0.0, (double(exponent) - low) / std::max(0.001, high - low)));
   mix *= a.yarn.ext_factor;
   return trained * double{a.scale} * (1 - mix) + trained * mix;
 }
@@ -106,9 +106,8 @@ OpCase axes_case(const std::string& what, const Axes& a, uint64_t tokens, uint64
                  bool factors = false) {
   enum { kPositions, kFactors, kOutput };
   const uint64_t axes = axis_count(a);
-  const Fill positions = a.dtype == kI32
-                             ? exactly({-5, 7, 0, -1000, 31, 2, 77, 100000})
-                             : integers(0, 4000);
+  const Fill positions =
+      a.dtype == kI32 ? exactly({-5, 7, 0, -1000, 31, 2, 77, 100000}) : integers(0, 4000);
   OpCase out = table_case("", {tokens, pairs});
   out.variant = a.axes == RopeAxes::kOne ? "f32" : "f32 axes";
   out.shape = str(tokens, "x", pairs, " ", what);
@@ -128,9 +127,8 @@ OpCase axes_case(const std::string& what, const Axes& a, uint64_t tokens, uint64
                                   .yarn = a.yarn});
   };
   out.reference = [=](Values& v) {
-    const double length =
-        a.yarn.attn_factor *
-        (a.yarn.ext_factor == 0 ? 1.0 : 1 + 0.1 * std::log(1 / double{a.scale}));
+    const double length = a.yarn.attn_factor *
+                          (a.yarn.ext_factor == 0 ? 1.0 : 1 + 0.1 * std::log(1 / double{a.scale}));
     for (uint64_t t = 0; t < tokens; ++t) {
       for (uint64_t i = 0; i < pairs; ++i) {
         const auto [axis, exponent] = axis_of(a, i);
@@ -166,7 +164,8 @@ void add_axes(std::vector<OpCase>& out) {
   out.push_back(axes_case("vision uneven", uneven, 6, 36, true));
   out.push_back(axes_case("signed", {.dtype = kI32}, 8, 16));
   out.push_back(axes_case("signed mrope",
-                          {.axes = RopeAxes::kSections, .sections = {8, 4, 4, 0}, .dtype = kI32}, 2, 16));
+                          {.axes = RopeAxes::kSections, .sections = {8, 4, 4, 0}, .dtype = kI32}, 2,
+                          16));
   out.push_back(axes_case("whole head denominator", {.denominator = 512}, 4, 32));
 }
 
@@ -182,8 +181,11 @@ void add_yarn(std::vector<OpCase>& out) {
   out.push_back(axes_case("yarn half", {.yarn = half, .scale = 0.125f}, 7, 32));
   out.push_back(axes_case("attention factor alone", {.yarn = {.attn_factor = 1.5f}}, 3, 8));
   out.push_back(axes_case("yarn mrope",
-                          {.axes = RopeAxes::kSections, .sections = {16, 24, 24, 0}, .yarn = full,
-                           .base = 1e6f, .scale = 0.5f},
+                          {.axes = RopeAxes::kSections,
+                           .sections = {16, 24, 24, 0},
+                           .yarn = full,
+                           .base = 1e6f,
+                           .scale = 0.5f},
                           4, 64));
 }
 
@@ -191,31 +193,49 @@ std::vector<WrongCall> wrong_axes() {
   using enum ErrorCode;
   const auto with = [](RopeAxes axes, std::array<uint32_t, 4> sections, RopeYarn yarn = {}) {
     return [=](const Call& c) {
-      return rope_table(c.encoder, {.positions = c[0],
-                                    .output = c[1],
-                                    .axes = axes,
-                                    .sections = sections,
-                                    .yarn = yarn});
+      return rope_table(
+          c.encoder,
+          {.positions = c[0], .output = c[1], .axes = axes, .sections = sections, .yarn = yarn});
     };
   };
   const std::pair<Dtype, Shape> table = {kF32, {2, 4, 2}}, one = {kU32, {2}}, two = {kU32, {2, 2}},
                                 four = {kU32, {4, 2}};
   return {
-      {"no sections", {four, table}, with(RopeAxes::kSections, {}), kInvalidArgument,
+      {"no sections",
+       {four, table},
+       with(RopeAxes::kSections, {}),
+       kInvalidArgument,
        "rope_table: sections of 0, 0, 0 and 0 pairs, expected some of 4"},
-      {"vision of fewer", {two, table}, with(RopeAxes::kVision, {1, 2}), kInvalidArgument,
+      {"vision of fewer",
+       {two, table},
+       with(RopeAxes::kVision, {1, 2}),
+       kInvalidArgument,
        "rope_table: sections of 1, 2, 0 and 0 pairs, expected Vision to have two of all 4"},
-      {"vision of three", {two, table}, with(RopeAxes::kVision, {2, 2, 1}), kInvalidArgument,
+      {"vision of three",
+       {two, table},
+       with(RopeAxes::kVision, {2, 2, 1}),
+       kInvalidArgument,
        "rope_table: sections of 2, 2, 1 and 0 pairs"},
-      {"one axis of four", {one, table}, with(RopeAxes::kInterleaved, {2, 1, 1, 0}),
-       kShapeMismatch, "rope_table: positions has 2 elements, shape [2], expected 8"},
-      {"yarn without a context", {one, table}, with(RopeAxes::kOne, {}, {.ext_factor = 1}),
-       kInvalidArgument, "rope_table: betas 32 and 1, original context 0, scale 1"},
-      {"yarn's betas", {one, table},
+      {"one axis of four",
+       {one, table},
+       with(RopeAxes::kInterleaved, {2, 1, 1, 0}),
+       kShapeMismatch,
+       "rope_table: positions has 2 elements, shape [2], expected 8"},
+      {"yarn without a context",
+       {one, table},
+       with(RopeAxes::kOne, {}, {.ext_factor = 1}),
+       kInvalidArgument,
+       "rope_table: betas 32 and 1, original context 0, scale 1"},
+      {"yarn's betas",
+       {one, table},
        with(RopeAxes::kOne, {}, {.ext_factor = 1, .beta_fast = 1, .original_context = 99}),
-       kInvalidArgument, "rope_table: betas 1 and 1"},
-      {"attention factor", {one, table}, with(RopeAxes::kOne, {}, {.attn_factor = NAN}),
-       kInvalidArgument, "rope_table: attn_factor is nan, expected a number from 0 up"},
+       kInvalidArgument,
+       "rope_table: betas 1 and 1"},
+      {"attention factor",
+       {one, table},
+       with(RopeAxes::kOne, {}, {.attn_factor = NAN}),
+       kInvalidArgument,
+       "rope_table: attn_factor is nan, expected a number from 0 up"},
   };
 }
 
