@@ -14,8 +14,9 @@ struct MaskedSoftmaxParams {
 };
 
 // output = softmax(input * scale + slope * mask) over the last dimension, computed in float and
-// rounded once. Infinity in a mask hides whatever the slope is. A row of -infinity alone gives
-// zeros; a NaN gives a row of NaN. Without mask and heads' numbers the input is rows of any kind.
+// rounded once. -infinity in a mask hides whatever the slope is; so does a NaN in it, and what
+// is below -3e38. A row where all is hidden, or -infinity, gives zeros; a NaN in the input gives a
+// row of NaN. Without mask and heads' numbers the input is rows of any kind.
 // kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for wrong arguments.
 Status masked_softmax(ComputeEncoder& encoder, const MaskedSoftmaxParams& params);
 

@@ -7,6 +7,9 @@
 #include "mlxn/ops/common/row_kernel.h"
 #include "mlxn/ops/softmax/masked_softmax_args.h"
 
+// Stands for -infinity in a mask, so that a product with a slope of zero hides as well.
+constant constexpr float kLowest = -0x1.fffffep127f;
+
 // Scores of a row. `M` is the mask's type, or int for none.
 template <typename T, typename M>
 struct Scores {
@@ -15,10 +18,8 @@ struct Scores {
   float scale, slope;
 
   float operator()(uint i) const {
-    const float hidden = static_cast<float>(mask[i]);
-    // Zero times infinity is none.
-    const float added = slope == 0.0f && hidden == -INFINITY ? hidden : slope * hidden;
-    return fma(static_cast<float>(x[i]), scale, added);
+    const float hidden = static_cast<float>(mask[i]) * slope;  // NaN for infinity times zero
+    return static_cast<float>(x[i]) * scale + fmax(hidden, kLowest);
   }
 };
 template <typename T>
@@ -42,11 +43,12 @@ inline void softmax_row(Values value, float sink, device T* y, uint columns, Row
   float most = -INFINITY;
   for (uint i = first; i < columns; i += step) most = max(most, value(i));
   most = max(sink, threadgroup_max(most, threads.scratch, threads.place));
-  const float top = most == -INFINITY ? 0.0f : most;
+  const bool is_hidden = most < -3e38f;
+  const float top = is_hidden ? 0.0f : most;
   Accumulator total = 0;
   for (uint i = first; i < columns; i += step) total += exp(value(i) - top);
   const float sum = threadgroup_sum(total, threads.scratch, threads.place) + exp(sink - top);
-  const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+  const float inverse = is_hidden && sum == 0.0f ? 0.0f : 1.0f / sum;
   for (uint i = first; i < columns; i += step) y[i] = static_cast<T>(exp(value(i) - top) * inverse);
 }
 
