@@ -51,12 +51,11 @@ Status softmax_backward(ComputeEncoder& encoder, const SoftmaxBackwardParams& pa
   MLXN_ASSIGN(const Rows rows, rows_of(kOp, "result", result));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), "softmax_backward_f32"));
   const RowBackwardArgs args = {rows.dim, 1};
-  return dispatch_rows(
-      encoder, rows,
-      {.pipeline = pipeline,
-       .bindings = {{0, result}, {1, gradient}, {2, output}, {3, as_bytes(args)}},
-       .reads = {&result, &gradient},
-       .writes = {&output}});
+  return dispatch_rows(encoder, rows,
+                       {.pipeline = pipeline,
+                        .bindings = {{0, result}, {1, gradient}, {2, output}, {3, as_bytes(args)}},
+                        .reads = {&result, &gradient},
+                        .writes = {&output}});
 }
 
 Status row_sum_backward(ComputeEncoder& encoder, const RowSumBackwardParams& params) {

@@ -23,14 +23,15 @@ double silu_slope(double x) {
 // A case of two inputs of one shape and an output that may be one of them.
 OpCase two_inputs(const Shape& shape, size_t output, Use use) {
   const auto role = [&](size_t i) { return output == i ? Role::kInOut : Role::kIn; };
-  OpCase out = {.variant = "f32",
-                .shape = str(shape.to_string(), output == 2 ? std::string() : str(" into ", output)),
-                .tensors = {{kF32, shape, role(0)}, {kF32, shape, role(1)}},
-                .encode = {},
-                .reference = {},
-                .tolerance = {1e-9, 2e-6, 1e-7},
-                .flops = 6 * *shape.element_count(),
-                .use = use};
+  OpCase out = {
+      .variant = "f32",
+      .shape = str(shape.to_string(), output == 2 ? std::string() : str(" into ", output)),
+      .tensors = {{kF32, shape, role(0)}, {kF32, shape, role(1)}},
+      .encode = {},
+      .reference = {},
+      .tolerance = {1e-9, 2e-6, 1e-7},
+      .flops = 6 * *shape.element_count(),
+      .use = use};
   if (output == 2) out.tensors.push_back({kF32, shape, Role::kOut});
   return out;
 }
@@ -64,9 +65,7 @@ OpCase softmax_case(uint64_t rows, uint64_t columns, size_t output = 2, Use use 
   OpCase out = two_inputs({rows, columns}, output, use);
   const double share = 2 / double(columns);
   out.tensors[0].fill = uniform(0, share);
-  out.encode = [=](const Call& c) {
-    return softmax_backward(c.encoder, {c[0], c[1], c[output]});
-  };
+  out.encode = [=](const Call& c) { return softmax_backward(c.encoder, {c[0], c[1], c[output]}); };
   out.reference = [=](Values& v) {
     const std::vector<double> y = v[0], dy = v[1];
     for (size_t i = 0; i < y.size(); ++i) {
@@ -112,17 +111,20 @@ std::vector<OpCases> gradients_cases() {
   unary.cases.push_back(unary_case(UnaryKind::kSilu, 1 << 21, 2, Use::kBench));
 
   OpCases softmax = {"softmax_backward", kHeader, "y * (dy - sum(y * dy))", {}, {}};
-  for (const uint64_t columns : {1u, 31u, 33u, 257u}) softmax.cases.push_back(softmax_case(3, columns));
+  for (const uint64_t columns : {1u, 31u, 33u, 257u})
+    softmax.cases.push_back(softmax_case(3, columns));
   for (const size_t output : {0u, 1u}) softmax.cases.push_back(softmax_case(2, 70, output));
   softmax.cases.push_back(softmax_case(512, 4096, 2, Use::kBench));
 
   OpCases row_sum = {"row_sum_backward", kHeader, "dy of the row", {}, {}};
-  row_sum.wrong_calls = {{"scale",
-                          {{kF32, {2}}, {kF32, {2, 4}}},
-                          [](const Call& c) { return row_sum_backward(c.encoder, {c[0], c[1], NAN}); },
-                          kInvalidArgument,
-                          "row_sum_backward: scale is nan, expected a finite number"}};
-  for (const uint64_t columns : {1u, 31u, 257u}) row_sum.cases.push_back(row_sum_case(3, columns, 1));
+  row_sum.wrong_calls = {
+      {"scale",
+       {{kF32, {2}}, {kF32, {2, 4}}},
+       [](const Call& c) { return row_sum_backward(c.encoder, {c[0], c[1], NAN}); },
+       kInvalidArgument,
+       "row_sum_backward: scale is nan, expected a finite number"}};
+  for (const uint64_t columns : {1u, 31u, 257u})
+    row_sum.cases.push_back(row_sum_case(3, columns, 1));
   row_sum.cases.push_back(row_sum_case(5, 64, 1.0f / 64));
   row_sum.cases.push_back(row_sum_case(512, 4096, 1, Use::kBench));
   return {unary, softmax, row_sum};

@@ -20,9 +20,7 @@ struct Q4_0 {
 };
 struct Q8_0 {
   static float scale(float largest) { return fabs(largest) / 127.0f; }
-  static float code(float x, float to_code) {
-    return clamp(round(x * to_code), -127.0f, 127.0f);
-  }
+  static float code(float x, float to_code) { return clamp(round(x * to_code), -127.0f, 127.0f); }
 };
 
 template <typename F>

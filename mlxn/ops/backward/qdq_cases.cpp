@@ -27,10 +27,7 @@ OpCase make_case(Dtype format, const std::string& what, uint64_t count, Fill fil
   OpCase out = {.variant = text(format),
                 .shape = str(what, " ", count, in_place ? " in place" : ""),
                 .tensors = {{kF32, {count}, in_place ? Role::kInOut : Role::kIn, std::move(fill)}},
-                .encode =
-                    [=](const Call& c) {
-                      return qdq(c.encoder, {c[0], c[output], format});
-                    },
+                .encode = [=](const Call& c) { return qdq(c.encoder, {c[0], c[output], format}); },
                 .reference = [=](Values& v) { v[output] = through(format, v[0]); },
                 .flops = 4 * count,
                 .use = use};
@@ -102,9 +99,15 @@ std::vector<OpCases> qdq_cases() {
                  "mlxn/ops/backward/qdq.h",
                  "dequantise(quantise(x))",
                  {},
-                 {{"no whole block", {{kF32, {33}}}, with(kQ4_0), kShapeMismatch,
+                 {{"no whole block",
+                   {{kF32, {33}}},
+                   with(kQ4_0),
+                   kShapeMismatch,
                    "qdq: input has 33 elements, expected a multiple of 32"},
-                  {"another format", {{kF32, {32}}}, with(kQ4_1), kDtypeMismatch,
+                  {"another format",
+                   {{kF32, {32}}},
+                   with(kQ4_1),
+                   kDtypeMismatch,
                    "qdq: format q4_1, expected q4_0 or q8_0"}}};
   for (const Dtype format : {kQ4_0, kQ8_0}) {
     add_of_format(out.cases, format);

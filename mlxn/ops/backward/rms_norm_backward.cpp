@@ -17,8 +17,8 @@ constexpr Dtype kF32 = Dtype::kF32;
 Result<Rows> check(const char* op, const RmsNormBackwardParams& params) {
   MLXN_ASSIGN(const Rows rows, rows_of(op, "input", params.input));
   const uint64_t count = params.input.element_count();
-  MLXN_TRY(check_arguments(op, {{"input", &params.input}, {"gradient", &params.gradient}}, kF32,
-                           count));
+  MLXN_TRY(
+      check_arguments(op, {{"input", &params.input}, {"gradient", &params.gradient}}, kF32, count));
   MLXN_TRY(check_norm_dim(op, rows.dim));
   MLXN_TRY(check_argument(params.inverse, {op, "inverse", kF32, rows.count}));
   MLXN_TRY(check_argument(params.weight, {op, "weight", kF32, rows.dim}));
@@ -55,16 +55,13 @@ Status rms_norm_backward(ComputeEncoder& encoder, const RmsNormBackwardParams& p
   MLXN_TRY(check_apart(kOp, output, weight, "weight"));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), "rms_norm_backward_f32"));
   const RmsNormBackwardArgs args = {rows.count, rows.dim, 0};
-  return dispatch_rows(encoder, rows,
-                       {.pipeline = pipeline,
-                        .bindings = {{0, input},
-                                     {1, gradient},
-                                     {2, inverse},
-                                     {3, weight},
-                                     {4, output},
-                                     {5, as_bytes(args)}},
-                        .reads = {&input, &gradient, &inverse, &weight},
-                        .writes = {&output}});
+  return dispatch_rows(
+      encoder, rows,
+      {.pipeline = pipeline,
+       .bindings =
+           {{0, input}, {1, gradient}, {2, inverse}, {3, weight}, {4, output}, {5, as_bytes(args)}},
+       .reads = {&input, &gradient, &inverse, &weight},
+       .writes = {&output}});
 }
 
 Status rms_norm_weight_backward(ComputeEncoder& encoder, const RmsNormBackwardParams& params) {

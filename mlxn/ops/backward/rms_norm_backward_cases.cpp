@@ -75,7 +75,8 @@ OpCase input_case(Sizes s, int output, Use use = Use::kTest) {
     out.tensors[output].role = Role::kInOut;
   }
   out.encode = [output](const Call& c) {
-    return rms_norm_backward(c.encoder, {c[kInput], c[kGradient], c[kInverse], c[kWeight], c[output]});
+    return rms_norm_backward(c.encoder,
+                             {c[kInput], c[kGradient], c[kInverse], c[kWeight], c[output]});
   };
   out.reference = [=](Values& v) {
     std::vector<double> result(s.rows * s.dim);
@@ -86,8 +87,8 @@ OpCase input_case(Sizes s, int output, Use use = Use::kTest) {
       double sum = 0;
       for (uint64_t i = 0; i < s.dim; ++i) sum += dy[i] * x[i] * v[kWeight][i];
       for (uint64_t i = 0; i < s.dim; ++i)
-        result[r * s.dim + i] = inverse * (dy[i] * v[kWeight][i] -
-                                           x[i] * sum * inverse * inverse / double(s.dim));
+        result[r * s.dim + i] =
+            inverse * (dy[i] * v[kWeight][i] - x[i] * sum * inverse * inverse / double(s.dim));
     }
     v[output] = result;
   };
@@ -126,8 +127,8 @@ OpCase weight_case(Sizes s, Use use = Use::kTest) {
   out.tensors[kWeight].accepts.overlap = false;
   out.tensors.push_back({kF32, {s.dim}, Role::kOut});
   out.encode = [](const Call& c) {
-    return rms_norm_weight_backward(
-        c.encoder, {c[kInput], c[kGradient], c[kInverse], c[kWeight], c[kOutput]});
+    return rms_norm_weight_backward(c.encoder,
+                                    {c[kInput], c[kGradient], c[kInverse], c[kWeight], c[kOutput]});
   };
   out.reference = [s](Values& v) {
     for (uint64_t i = 0; i < s.dim; ++i) {
@@ -147,10 +148,11 @@ std::vector<OpCases> rms_norm_backward_cases() {
   OpCases inverse = {"rms_inverse", kHeader, "1 / rms(x)", {}, {}};
   OpCases input = {"rms_norm_backward", kHeader, "dx of x / rms(x) * w", {}, {}};
   OpCases weight = {"rms_norm_weight_backward", kHeader, "dw of x / rms(x) * w", {}, {}};
-  inverse.wrong_calls = {
-      {"eps", {{kF32, {2, 4}}, {kF32, {2}}},
-       [](const Call& c) { return rms_inverse(c.encoder, {c[0], c[1], -1}); }, kInvalidArgument,
-       "rms_inverse: eps is -1, expected a number from 0 up"}};
+  inverse.wrong_calls = {{"eps",
+                          {{kF32, {2, 4}}, {kF32, {2}}},
+                          [](const Call& c) { return rms_inverse(c.encoder, {c[0], c[1], -1}); },
+                          kInvalidArgument,
+                          "rms_inverse: eps is -1, expected a number from 0 up"}};
   for (const Sizes& s : kSizes) {
     inverse.cases.push_back(inverse_case(s));
     input.cases.push_back(input_case(s, kOutput));

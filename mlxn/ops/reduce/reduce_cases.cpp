@@ -109,12 +109,21 @@ std::vector<OpCases> reduce_cases() {
                  "mlxn/ops/reduce/reduce.h",
                  "sum, mean, max, min, product, logsumexp",
                  {},
-                 {{"no kind", {{kF32, {2, 4}}, {kF32, {2}}}, with(ReduceKind::kCount),
-                   kInvalidArgument, "reduce: kind 6, expected less than 6"},
-                  {"no float", {{kI32, {2, 4}}, {kF32, {2}}}, with(ReduceKind::kSum),
-                   kDtypeMismatch, "reduce: dtype i32, expected f32, f16 or bf16"},
-                  {"one number of two rows", {{kF32, {2, 4}}, {kF32, {1}}}, with(ReduceKind::kSum),
-                   kShapeMismatch, "reduce: output has 1 elements, shape [1], expected 2"}}};
+                 {{"no kind",
+                   {{kF32, {2, 4}}, {kF32, {2}}},
+                   with(ReduceKind::kCount),
+                   kInvalidArgument,
+                   "reduce: kind 6, expected less than 6"},
+                  {"no float",
+                   {{kI32, {2, 4}}, {kF32, {2}}},
+                   with(ReduceKind::kSum),
+                   kDtypeMismatch,
+                   "reduce: dtype i32, expected f32, f16 or bf16"},
+                  {"one number of two rows",
+                   {{kF32, {2, 4}}, {kF32, {1}}},
+                   with(ReduceKind::kSum),
+                   kShapeMismatch,
+                   "reduce: output has 1 elements, shape [1], expected 2"}}};
   for (const Function& f : kFunctions) {
     for (Dtype dtype : kFloats) {
       for (const uint64_t columns : {1u, 31u, 33u, 257u})

@@ -25,9 +25,8 @@ Result<Shape> shape_of(const MaskedSoftmaxParams& params) {
   const bool has_heads = params.slopes || params.sinks;
   const size_t least = has_heads ? 3 : params.mask ? 2 : 0;
   if (shape.size() >= least) return shape;
-  return Error(ErrorCode::kShapeMismatch,
-               str(kOp, ": input has shape ", shape.to_string(), ", expected at least ", least,
-                   " dimensions"));
+  return Error(ErrorCode::kShapeMismatch, str(kOp, ": input has shape ", shape.to_string(),
+                                              ", expected at least ", least, " dimensions"));
 }
 
 uint32_t mask_of(Dtype dtype) {
@@ -37,8 +36,8 @@ uint32_t mask_of(Dtype dtype) {
 Status check_mask(const Buffer& mask, uint64_t queries, uint64_t columns) {
   MLXN_TRY(check_present(kOp, "mask", mask));
   if (!info(mask.dtype()).is_float) {
-    return Error(ErrorCode::kDtypeMismatch, str(kOp, ": mask is ", to_string(mask.dtype()),
-                                                ", expected f32, f16 or bf16"));
+    return Error(ErrorCode::kDtypeMismatch,
+                 str(kOp, ": mask is ", to_string(mask.dtype()), ", expected f32, f16 or bf16"));
   }
   return check_argument(mask, ExpectedShape{kOp, "mask", mask.dtype(), {queries, columns}});
 }
@@ -77,16 +76,13 @@ Status masked_softmax(ComputeEncoder& encoder, const MaskedSoftmaxParams& params
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const Buffer &mask = present_or(params.mask, input), &slopes = present_or(params.slopes, input),
                &sinks = present_or(params.sinks, input);
-  return dispatch_rows(encoder, plan.rows,
-                       {.pipeline = pipeline,
-                        .bindings = {{0, input},
-                                     {1, mask},
-                                     {2, slopes},
-                                     {3, sinks},
-                                     {4, output},
-                                     {5, as_bytes(plan.args)}},
-                        .reads = {&input, &mask, &slopes, &sinks},
-                        .writes = {&output}});
+  return dispatch_rows(
+      encoder, plan.rows,
+      {.pipeline = pipeline,
+       .bindings =
+           {{0, input}, {1, mask}, {2, slopes}, {3, sinks}, {4, output}, {5, as_bytes(plan.args)}},
+       .reads = {&input, &mask, &slopes, &sinks},
+       .writes = {&output}});
 }
 
 }  // namespace mlxn

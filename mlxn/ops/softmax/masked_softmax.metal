@@ -58,8 +58,7 @@ template <typename T>
                                device const float* slopes [[buffer(2)]],
                                device const float* sinks [[buffer(3)]],
                                device T* output [[buffer(4)]],
-                               constant MaskedSoftmaxArgs& args [[buffer(5)]],
-                               MLXN_ROW_ARGUMENTS) {
+                               constant MaskedSoftmaxArgs& args [[buffer(5)]], MLXN_ROW_ARGUMENTS) {
   const uint columns = args.columns;
   const uint query = group % args.queries, head = group / args.queries % args.heads;
   const ulong begin = static_cast<ulong>(group) * columns;

@@ -73,9 +73,9 @@ Fill causal(const Setup& s) {
 
 OpCase make_case(const std::string& what, const Setup& s, Use use = Use::kTest) {
   const Shape whole = {s.batch, s.heads, s.queries, s.columns};
-  const std::string options = str(s.mask ? " mask " : "", s.mask ? text(s.mask_dtype) : "",
-                                  s.slopes ? " slopes" : "", s.sinks ? " sinks" : "",
-                                  s.in_place ? " in place" : "");
+  const std::string options =
+      str(s.mask ? " mask " : "", s.mask ? text(s.mask_dtype) : "", s.slopes ? " slopes" : "",
+          s.sinks ? " sinks" : "", s.in_place ? " in place" : "");
   OpCase out = {.variant = text(s.dtype) + options,
                 .shape = str(whole.to_string(), what),
                 .tensors = {},
@@ -103,15 +103,21 @@ OpCase make_case(const std::string& what, const Setup& s, Use use = Use::kTest) 
 
 void add_of_dtype(std::vector<OpCase>& out, Dtype dtype) {
   for (const uint64_t columns : {1u, 31u, 33u, 65u, 99u, 129u, 257u}) {
-    Setup s = {.heads = 2, .queries = 3, .columns = columns, .scale = 0.5f, .mask = true,
-               .dtype = dtype};
+    Setup s = {
+        .heads = 2, .queries = 3, .columns = columns, .scale = 0.5f, .mask = true, .dtype = dtype};
     s.queries = std::min<uint64_t>(columns, 3);
     out.push_back(make_case("", s));
     out.back().ledger = "B15.5";
   }
   for (const Dtype mask : kFloats) {
-    Setup s = {.batch = 2, .heads = 3, .queries = 5, .columns = 40, .scale = 0.0625f, .mask = true,
-               .dtype = dtype, .mask_dtype = mask};
+    Setup s = {.batch = 2,
+               .heads = 3,
+               .queries = 5,
+               .columns = 40,
+               .scale = 0.0625f,
+               .mask = true,
+               .dtype = dtype,
+               .mask_dtype = mask};
     out.push_back(make_case("", s));
     s.slopes = true;
     out.push_back(make_case("", s));
@@ -164,35 +170,49 @@ std::vector<WrongCall> wrong_calls() {
   };
   const std::pair<Dtype, Shape> input = {kF32, {2, 3, 8}}, heads = {kF32, {2}};
   return {
-      {"mask of whole numbers", {input, {kI32, {3, 8}}},
-       with([](MaskedSoftmaxParams& p, const Call& c) { p.mask = &c[1]; }), kDtypeMismatch,
+      {"mask of whole numbers",
+       {input, {kI32, {3, 8}}},
+       with([](MaskedSoftmaxParams& p, const Call& c) { p.mask = &c[1]; }),
+       kDtypeMismatch,
        "masked_softmax: mask is i32, expected f32, f16 or bf16"},
-      {"mask of one row", {input, {kF32, {8}}},
-       with([](MaskedSoftmaxParams& p, const Call& c) { p.mask = &c[1]; }), kShapeMismatch,
+      {"mask of one row",
+       {input, {kF32, {8}}},
+       with([](MaskedSoftmaxParams& p, const Call& c) { p.mask = &c[1]; }),
+       kShapeMismatch,
        "masked_softmax: mask has 8 elements, shape [8], expected 24"},
-      {"slopes without a mask", {input, heads},
-       with([](MaskedSoftmaxParams& p, const Call& c) { p.slopes = &c[1]; }), kInvalidArgument,
+      {"slopes without a mask",
+       {input, heads},
+       with([](MaskedSoftmaxParams& p, const Call& c) { p.slopes = &c[1]; }),
+       kInvalidArgument,
        "masked_softmax: slopes without a mask"},
-      {"sinks without heads", {{kF32, {3, 8}}, {kF32, {1}}},
-       with([](MaskedSoftmaxParams& p, const Call& c) { p.sinks = &c[1]; }), kShapeMismatch,
+      {"sinks without heads",
+       {{kF32, {3, 8}}, {kF32, {1}}},
+       with([](MaskedSoftmaxParams& p, const Call& c) { p.sinks = &c[1]; }),
+       kShapeMismatch,
        "masked_softmax: input has shape [3, 8], expected at least 3 dimensions"},
-      {"scale", {input}, with([](MaskedSoftmaxParams& p, const Call&) { p.scale = INFINITY; }),
-       kInvalidArgument, "masked_softmax: scale is inf, expected a finite number"},
+      {"scale",
+       {input},
+       with([](MaskedSoftmaxParams& p, const Call&) { p.scale = INFINITY; }),
+       kInvalidArgument,
+       "masked_softmax: scale is inf, expected a finite number"},
   };
 }
 
 }  // namespace
 
 std::vector<OpCases> masked_softmax_cases() {
-  OpCases out = {"masked_softmax", "mlxn/ops/softmax/masked_softmax.h",
-                 "softmax(x * scale + slope * mask)", {}, wrong_calls()};
+  OpCases out = {"masked_softmax",
+                 "mlxn/ops/softmax/masked_softmax.h",
+                 "softmax(x * scale + slope * mask)",
+                 {},
+                 wrong_calls()};
   for (Dtype dtype : kFloats) add_of_dtype(out.cases, dtype);
   add_special(out.cases);
   for (const Setup& s : {Setup{1, 1, 1, 64, 0.125f, true}, Setup{1, 1, 8, 8, 0.125f, true},
                          Setup{1, 4, 16, 16, 0.0625f, true}, Setup{1, 4, 128, 128, 0.0625f, true}})
     out.cases.push_back(make_case(" causal", s));
-  const Setup prefill = {.heads = 16, .queries = 512, .columns = 512, .scale = 0.0625f,
-                         .mask = true};
+  const Setup prefill = {
+      .heads = 16, .queries = 512, .columns = 512, .scale = 0.0625f, .mask = true};
   out.cases.push_back(make_case("", prefill, Use::kBench));
   return {out};
 }
