@@ -111,6 +111,12 @@ std::vector<OpCases> gradients_cases() {
   unary.cases.push_back(unary_case(UnaryKind::kSilu, 1 << 21, 2, Use::kBench));
 
   OpCases softmax = {"softmax_backward", kHeader, "y * (dy - sum(y * dy))", {}, {}};
+  softmax.wrong_calls = {
+      {"of halves",
+       {{kF16, {2, 4}}, {kF16, {2, 4}}, {kF16, {2, 4}}},
+       [](const Call& c) { return softmax_backward(c.encoder, {c[0], c[1], c[2]}); },
+       kDtypeMismatch,
+       "softmax_backward: result is f16, expected f32"}};
   for (const uint64_t columns : {1u, 31u, 33u, 257u})
     softmax.cases.push_back(softmax_case(3, columns));
   for (const size_t output : {0u, 1u}) softmax.cases.push_back(softmax_case(2, 70, output));

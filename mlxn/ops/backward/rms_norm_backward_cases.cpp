@@ -153,6 +153,20 @@ std::vector<OpCases> rms_norm_backward_cases() {
                           [](const Call& c) { return rms_inverse(c.encoder, {c[0], c[1], -1}); },
                           kInvalidArgument,
                           "rms_inverse: eps is -1, expected a number from 0 up"}};
+  const std::vector<std::pair<Dtype, Shape>> short_inverse = {
+      {kF32, {2, 4}}, {kF32, {2, 4}}, {kF32, {1}}, {kF32, {4}}, {kF32, {2, 4}}};
+  input.wrong_calls = {
+      {"an inverse for one row", short_inverse,
+       [](const Call& c) { return rms_norm_backward(c.encoder, {c[0], c[1], c[2], c[3], c[4]}); },
+       kShapeMismatch, "rms_norm_backward: inverse has 1 elements, shape [1], expected 2"}};
+  weight.wrong_calls = {
+      {"a gradient of all rows",
+       {{kF32, {2, 4}}, {kF32, {2, 4}}, {kF32, {2}}, {kF32, {4}}, {kF32, {2, 4}}},
+       [](const Call& c) {
+         return rms_norm_weight_backward(c.encoder, {c[0], c[1], c[2], c[3], c[4]});
+       },
+       kShapeMismatch,
+       "rms_norm_weight_backward: output has 8 elements, shape [2, 4], expected 4"}};
   for (const Sizes& s : kSizes) {
     inverse.cases.push_back(inverse_case(s));
     input.cases.push_back(input_case(s, kOutput));

@@ -126,6 +126,11 @@ void add_of_dtype(std::vector<OpCase>& out, Dtype dtype) {
     s.in_place = true;
     out.push_back(make_case("", s));
   }
+  // Many small numbers beside ones: a sum of half the bits loses them.
+  out.push_back(make_case(" small numbers", {.columns = 20000, .dtype = dtype}));
+  out.back().tensors[0].fill = [](Random&, std::span<double> values) {
+    for (size_t i = 0; i < values.size(); ++i) values[i] = i < 256 ? 0 : -8;
+  };
   out.push_back(make_case("", {.heads = 4, .columns = 70, .sinks = true, .dtype = dtype}));
   out.push_back(make_case("", {.heads = 5, .queries = 3, .columns = 64, .dtype = dtype}));
   out.push_back(make_case("", {.heads = 5, .columns = 64, .in_place = true, .dtype = dtype}));
