@@ -12,5 +12,5 @@ struct CumsumArgs {
   uint32_t columns;
   uint32_t exclusive, reverse;
 };
-// Elements of a thread, one behind the other.
+// Elements of a thread between barriers.
 MLXN_CONSTANT uint32_t kCumsumRun = 8;
