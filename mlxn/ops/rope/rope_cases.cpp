@@ -95,7 +95,8 @@ OpCase there_and_back(Dtype dtype) {
   out.encode = [](const Call& c) -> Status {
     MLXN_TRY(rope(c.encoder, {.input = c[kInput], .table = c[kTable], .output = c[kOutput]}));
     MLXN_TRY(c.encoder.memory_barrier());
-    return rope(c.encoder, {.input = c[kOutput], .table = c[kTable], .output = c[kOutput], .inverse = true});
+    return rope(c.encoder,
+                {.input = c[kOutput], .table = c[kTable], .output = c[kOutput], .inverse = true});
   };
   out.reference = [](Values& v) { v[kOutput] = v[kInput]; };
   out.tolerance = {1e-4, 1e-6, 2 * precision(dtype) + 1e-6};
@@ -148,6 +149,9 @@ void add_slices(std::vector<OpCase>& out) {
                       .rotary_dims = 64,
                       .dtype = kBf16};
   out.push_back(make_case(" partial", qwen, Use::kBench));
+  Setup own = qwen;
+  own.in_place = true;
+  out.push_back(make_case(" partial in place", own, Use::kBench));
   const Setup inverse = {
       .tokens = 512, .heads = 32, .dim = 128, .pairs = RopePairs::kHalves, .inverse = true};
   out.push_back(make_case(" back", inverse, Use::kBench));
