@@ -17,12 +17,6 @@ struct Line {
   void store(uint i, float sum) const { y[place(i)] = static_cast<T>(sum); }
 };
 
-struct RowThreads {
-  threadgroup float* scratch;
-  uint first, step;
-  Place place;
-};
-
 // A round is kCumsumRun lines of neighbours, an element of each line for each thread. Sums within
 // the lines of simdgroups first, then those of their totals in order.
 template <typename Row>
@@ -65,7 +59,7 @@ template <typename T>
                        constant CumsumArgs& args [[buffer(2)]], MLXN_ROW_ARGUMENTS) {
   const uint columns = args.columns;
   const ulong row = static_cast<ulong>(group) * columns;
-  const RowThreads threads = {scratch, first, step, MLXN_ROW_PLACE};
+  const RowThreads threads = MLXN_ROW_THREADS;
   const bool exclusive = args.exclusive != 0;
   if (args.reverse) {
     sums_of(Line<T, true>{input + row, output + row, columns}, exclusive, threads);

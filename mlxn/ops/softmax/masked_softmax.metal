@@ -31,12 +31,6 @@ struct Scores<T, int> {
   float operator()(uint i) const { return static_cast<float>(x[i]) * scale; }
 };
 
-struct RowThreads {
-  threadgroup float* scratch;
-  uint first, step;
-  Place place;
-};
-
 template <typename Values, typename T>
 inline void softmax_row(Values value, float sink, device T* y, uint columns, RowThreads threads) {
   const uint first = threads.first, step = threads.step;
@@ -45,11 +39,20 @@ inline void softmax_row(Values value, float sink, device T* y, uint columns, Row
   most = max(sink, threadgroup_max(most, threads.scratch, threads.place));
   const bool is_hidden = most < -3e38f;
   const float top = is_hidden ? 0.0f : most;
+  // Floats keep the numerators, so that each is computed once.
+  constexpr bool kept = sizeof(T) == sizeof(float);
   Accumulator total = 0;
-  for (uint i = first; i < columns; i += step) total += exp(value(i) - top);
+  for (uint i = first; i < columns; i += step) {
+    const float numerator = exp(value(i) - top);
+    if (kept) y[i] = static_cast<T>(numerator);
+    total += numerator;
+  }
   const float sum = threadgroup_sum(total, threads.scratch, threads.place) + exp(sink - top);
   const float inverse = is_hidden && sum == 0.0f ? 0.0f : 1.0f / sum;
-  for (uint i = first; i < columns; i += step) y[i] = static_cast<T>(exp(value(i) - top) * inverse);
+  for (uint i = first; i < columns; i += step) {
+    const float numerator = kept ? static_cast<float>(y[i]) : exp(value(i) - top);
+    y[i] = static_cast<T>(numerator * inverse);
+  }
 }
 
 template <typename T>
@@ -65,7 +68,7 @@ template <typename T>
   const ulong masked = static_cast<ulong>(query) * columns;
   const float slope = args.has_slopes ? slopes[head] : 1.0f, scale = args.scale;
   const float sink = args.has_sinks ? sinks[head] : -INFINITY;
-  const RowThreads threads = {scratch, first, step, MLXN_ROW_PLACE};
+  const RowThreads threads = MLXN_ROW_THREADS;
   device const T* x = input + begin;
   device T* y = output + begin;
   switch (args.mask) {
