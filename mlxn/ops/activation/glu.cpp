@@ -13,7 +13,6 @@ namespace mlxn {
 namespace {
 
 constexpr const char* kOp = "glu";
-constexpr uint32_t kRun = 8;
 
 Status check_numbers(const GluParams& params) {
   if (params.kind >= GluKind::kCount) {
@@ -74,12 +73,13 @@ Status glu(ComputeEncoder& encoder, const GluParams& params) {
   const Buffer& up = present_or(params.up, params.gate);
   MLXN_ASSIGN(const std::string kernel, float_kernel_name(kOp, params.gate.dtype()));
   MLXN_TRY(check_numbers(params));
-  const GluArgs chosen = {0, kRun, params.kind, params.alpha, params.limit, 0, 0, 0};
+  const uint32_t run = run_of(encoder, params.gate.element_count());
+  const GluArgs chosen = {0, run, params.kind, params.alpha, params.limit, 0, 0, 0};
   MLXN_ASSIGN(const Plan plan,
               params.up ? plan_of_two(params, chosen) : plan_of_both(params, chosen));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   return dispatch_runs(
-      encoder, {plan.rows.dim, kRun, plan.rows.count},
+      encoder, {plan.rows.dim, run, plan.rows.count},
       {.pipeline = pipeline,
        .bindings = {{0, params.gate}, {1, up}, {2, params.output}, {3, as_bytes(plan.args)}},
        .reads = {&params.gate, &up},

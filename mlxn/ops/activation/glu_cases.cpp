@@ -156,7 +156,7 @@ std::vector<OpCases> glu_cases() {
       out.cases.push_back(make_case(dtype, f, {3, 67, Layout::kGateFirst}));
       out.cases.back().variant += " both";
     }
-    out.cases.push_back(make_case(kF32, f, {1, 4099}));
+    for (const uint64_t dim : {2047u, 4099u}) out.cases.push_back(make_case(kF32, f, {1, dim}));
     out.cases.push_back(make_case(kF32, f, {2, 33, Layout::kGateSecond}));
     if (f.kind != GluKind::kReglu) out.cases.push_back(far_out(f));
   }

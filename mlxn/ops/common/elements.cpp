@@ -27,6 +27,11 @@ Status dispatch_runs(ComputeEncoder& encoder, const Runs& runs, Dispatch dispatc
   return encoder.dispatch(dispatch);
 }
 
+uint32_t run_of(const ComputeEncoder& encoder, uint64_t elements) {
+  if (encoder.device().limits().is_processor) return 8;
+  return elements < (1u << 20) ? 1 : 4;
+}
+
 Status check_overlaps(std::string_view op, const Buffer& output, ArrayRef<NamedBuffer> inputs) {
   for (const NamedBuffer& input : inputs) {
     if (input.buffer != nullptr) MLXN_TRY(check_overlap(op, output, *input.buffer, input.name));

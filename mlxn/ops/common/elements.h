@@ -19,6 +19,8 @@ struct Runs {
   uint32_t rows = 1;  // of as many elements, along y
 };
 Status dispatch_runs(ComputeEncoder& encoder, const Runs& runs, Dispatch dispatch);
+// Few elements on a GPU want many threads; a processor has enough to do in any case.
+uint32_t run_of(const ComputeEncoder& encoder, uint64_t elements);
 
 // An argument of an op. nullptr: one that the caller left out.
 struct NamedBuffer {

@@ -12,7 +12,6 @@ namespace mlxn {
 namespace {
 
 constexpr const char* kOp = "unary";
-constexpr uint32_t kRun = 8;
 
 Error wrong(const UnaryParams& params, const char* expected) {
   return Error(ErrorCode::kInvalidArgument,
@@ -54,8 +53,9 @@ Status unary(ComputeEncoder& encoder, const UnaryParams& params) {
   MLXN_ASSIGN(const std::string kernel,
               float_kernel_name(wave ? "unary_wave" : "unary", input.dtype()));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
-  const UnaryArgs args = {count, kRun, kind, a, b};
-  return dispatch_runs(encoder, {count, kRun},
+  const uint32_t run = run_of(encoder, count);
+  const UnaryArgs args = {count, run, kind, a, b};
+  return dispatch_runs(encoder, {count, run},
                        {.pipeline = pipeline,
                         .bindings = {{0, input}, {1, output}, {2, as_bytes(args)}},
                         .reads = {&input},

@@ -9,6 +9,64 @@
 #include "mlxn/ops/norm/norm_arithmetic.h"
 #include "mlxn/ops/rope/rope_places.h"
 
+// A head: its elements normed, and where they go. `known` are its parts, or kAnyParts.
+constant constexpr uint kAnyParts = ~0u;
+
+template <typename T, typename W, uint known>
+struct Head {
+  device const T* x;
+  device const W* weight;
+  device T* y;
+  device bfloat* copied;
+  device T* permuted;
+  uint parts;
+  float inverse;
+
+  bool has(uint part) const { return ((known == kAnyParts ? parts : known) & part) != 0; }
+  float normed(uint i) const {
+    const float value = static_cast<float>(x[i]) * inverse;
+    return has(kHeadWeight) ? value * static_cast<float>(weight[i]) : value;
+  }
+  void store(uint i, float value) const {
+    y[i] = static_cast<T>(value);
+    if (has(kHeadCopy)) copied[i] = static_cast<bfloat>(value);
+    if (has(kHeadPermuted)) permuted[i] = static_cast<T>(value);
+  }
+  void turn(uint a, uint b, float2 by) const {
+    const float2 pair = turned(float2(normed(a), normed(b)), by);
+    store(a, pair.x);
+    store(b, pair.y);
+  }
+  // Elements that do not turn, this thread's share.
+  void keep(uint begin, uint end, uint first, uint step) const {
+    for (uint i = begin + first; i < end; i += step) store(i, normed(i));
+  }
+};
+
+template <uint known, typename T, typename W>
+inline void norm_and_turn(Head<T, W, kAnyParts> any, device const float2* turns,
+                          constant HeadNormRopeArgs& args, uint first, uint step) {
+  const Head<T, W, known> head = {any.x,        any.weight, any.y,      any.copied,
+                                  any.permuted, any.parts,  any.inverse};
+  const RopePlaces places = args.places;
+  const uint offset = places.offset, pairs = places.pairs;
+  if (places.adjacent) {
+    for (uint i = first; i < pairs; i += step)
+      head.turn(offset + 2 * i, offset + 2 * i + 1, turns[i]);
+  }
+  // Block by block, so that neighbours stay neighbours.
+  for (uint done = 0; !places.adjacent && done < pairs; done += places.block) {
+    const uint at = offset + 2 * done;
+    for (uint i = first; i < places.block; i += step)
+      head.turn(at + i, at + i + places.split, turns[done + i]);
+  }
+  // Before the pairs, between their halves and behind them.
+  const uint gap = places.adjacent ? 0 : places.split - places.block;
+  head.keep(0, offset, first, step);
+  head.keep(offset + pairs, offset + pairs + gap, first, step);
+  head.keep(offset + 2 * pairs + gap, args.dim, first, step);
+}
+
 template <typename T, typename W>
 [[kernel]] void head_norm_rope(device const T* input [[buffer(0)]],
                                device const W* weight [[buffer(1)]],
@@ -16,41 +74,26 @@ template <typename T, typename W>
                                device T* output [[buffer(3)]], device bfloat* copy [[buffer(4)]],
                                device T* permuted [[buffer(5)]],
                                constant HeadNormRopeArgs& args [[buffer(6)]], MLXN_ROW_ARGUMENTS) {
+<<<<<<< HEAD
   constant RopePlaces& places = args.places;
+=======
+>>>>>>> h1
   const uint token = group / args.heads, head = group % args.heads;
   const ulong dim = args.dim, begin = group * dim;
   const ulong other = (static_cast<ulong>(head) * args.tokens + token) * dim;
-  device const T* x = input + begin;
-  device const float2* turns = table + static_cast<ulong>(token) * places.pairs;
-  device bfloat* copied = copy + (args.parts & kHeadCopyPermuted ? other : begin);
-  const Moments moments = moments_of(Elements<T>{x}, args.dim, first, step, mlxn::NormKind::kRms,
-                                     args.eps, scratch, MLXN_ROW_PLACE);
-  for (uint i = first; i < args.dim / 2; i += step) {
-    uint2 at = {0, 0};
-    float2 turn = {1, 0};
-    if (i < places.pairs) {
-      at = pair_of(places, i);
-      turn = turns[i];
-    } else {
-      const uint rest = 2 * (i - places.pairs);
-      at = {unpaired(places, rest), unpaired(places, rest + 1)};
-    }
-    float2 pair = {static_cast<float>(x[at.x]), static_cast<float>(x[at.y])};
-    pair *= moments.inverse;
-    if (args.parts & kHeadWeight) {
-      pair *= float2(static_cast<float>(weight[at.x]), static_cast<float>(weight[at.y]));
-    }
-    if (i < places.pairs) pair = turned(pair, turn);  // an infinity elsewhere stays one
-    (output + begin)[at.x] = static_cast<T>(pair.x);
-    (output + begin)[at.y] = static_cast<T>(pair.y);
-    if (args.parts & kHeadCopy) {
-      copied[at.x] = static_cast<bfloat>(pair.x);
-      copied[at.y] = static_cast<bfloat>(pair.y);
-    }
-    if (args.parts & kHeadPermuted) {
-      (permuted + other)[at.x] = static_cast<T>(pair.x);
-      (permuted + other)[at.y] = static_cast<T>(pair.y);
-    }
+  const Moments moments = moments_of(Elements<T>{input + begin}, args.dim, first, step,
+                                     mlxn::NormKind::kRms, args.eps, scratch, MLXN_ROW_PLACE);
+  const Head<T, W, kAnyParts> own = {
+      input + begin,    weight,
+      output + begin,   copy + (args.parts & kHeadCopyPermuted ? other : begin),
+      permuted + other, args.parts,
+      moments.inverse};
+  device const float2* turns = table + static_cast<ulong>(token) * args.places.pairs;
+  // What models use has loops without questions.
+  switch (args.parts) {
+    case 0: return norm_and_turn<0>(own, turns, args, first, step);
+    case kHeadWeight: return norm_and_turn<kHeadWeight>(own, turns, args, first, step);
+    default: return norm_and_turn<kAnyParts>(own, turns, args, first, step);
   }
 }
 

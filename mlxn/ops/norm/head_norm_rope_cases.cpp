@@ -44,6 +44,9 @@ void turn(std::vector<double>& head, const Setup& s, const double* table) {
       b = a + 1;
     } else if (s.places == RopePairs::kHeadHalves) {
       b = a + s.dim / 2;
+    } else if (s.places == RopePairs::kQuarters) {
+      a = i < s.dim / 4 ? i : i + s.dim / 4;
+      b = a + s.dim / 4;
     }
     head[a] = x[a] * table[2 * i] - x[b] * table[2 * i + 1];
     head[b] = x[a] * table[2 * i + 1] + x[b] * table[2 * i];
@@ -146,6 +149,12 @@ void add_variants(std::vector<OpCase>& out, Dtype dtype) {
   add("permuted", [](Setup& s) { s.permuted = true; }, "B15.6");
   add("copy and permuted", [](Setup& s) { s.copy = s.permuted = true; }, "B15.6");
   add("both permuted", [](Setup& s) { s.copy = s.copy_permuted = s.permuted = true; });
+  out.push_back(make_case("", {.dtype = dtype, .tokens = 2, .dim = 96, .pairs = 48}));
+  out.back().shape += " large";  // squares past what half a float holds
+  out.back().tensors[0].fill = uniform(-500, 500);
+  out.push_back(
+      make_case("", {.dtype = dtype, .dim = 40, .pairs = 20, .places = RopePairs::kQuarters}));
+  out.back().shape += " quarters";
   add("in place", [](Setup& s) { s.in_place = true, s.weight = false, s.pairs = 24; });
 }
 

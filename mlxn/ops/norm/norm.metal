@@ -51,12 +51,6 @@ struct NormRow {
   }
 };
 
-struct RowThreads {
-  threadgroup float* scratch;
-  uint first, step;
-  Place place;
-};
-
 template <uint known, typename T, typename W>
 inline void norm_row(NormRow<T, W, kAnyParts> any, constant NormArgs& args, RowThreads threads) {
   const NormRow<T, W, known> row = {any.input,  any.residual, any.weight, any.bias,   any.gate,
@@ -81,7 +75,11 @@ template <typename T, typename W>
   const NormRow<T, W, kAnyParts> row = {
       input + begin, residual + begin, weight,        bias,   gate + begin,
       factor,        output + begin,   total + begin, copied, args.parts};
+<<<<<<< HEAD
   const RowThreads threads = {scratch, first, step, MLXN_ROW_PLACE};
+=======
+  const RowThreads threads = MLXN_ROW_THREADS;
+>>>>>>> h1
   // What models use has loops without questions.
   switch (args.parts) {
     case 0: return norm_row<0>(row, args, threads);

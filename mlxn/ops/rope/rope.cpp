@@ -2,6 +2,7 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/ops/builtin_kernels.h"
+#include "mlxn/ops/common/recorded.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/rope/rope_args.h"
 #include "mlxn/ops/rope/rope_check.h"
@@ -95,14 +96,17 @@ Status rope(ComputeEncoder& encoder, const RopeParams& params) {
   const RopeArgs plain = {sizes.heads, sizes.dim, sizes.pairs};
   const RopeSliceArgs slice = {sizes.heads, sizes.dim, places, inverse ? -1.0f : 1.0f};
   const auto args = kernel.is_slice ? as_bytes(slice) : as_bytes(plain);
-  return encoder.dispatch({.pipeline = pipeline,
-                           .bindings = {{0, input}, {1, table}, {2, output}, {3, args}},
-                           .grid = {sizes.dim / 2, sizes.heads, sizes.tokens},
-                           .threadgroup = {32, 1, 1},
-                           .kind = DispatchKind::kThreads,
-                           .declared = true,
-                           .reads = {&input, &table},
-                           .writes = {&output}});
+  // What does not turn is there already in place.
+  const bool copies = !kernel.is_slice || !same_bytes(input, output);
+  return encoder.dispatch(
+      {.pipeline = pipeline,
+       .bindings = {{0, input}, {1, table}, {2, output}, {3, args}},
+       .grid = {copies ? sizes.dim / 2 : sizes.pairs, sizes.heads, sizes.tokens},
+       .threadgroup = {32, 1, 1},
+       .kind = DispatchKind::kThreads,
+       .declared = true,
+       .reads = {&input, &table},
+       .writes = {&output}});
 }
 
 }  // namespace mlxn

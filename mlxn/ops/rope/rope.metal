@@ -4,7 +4,7 @@
 // rope_slice_{f32,f16,bf16}: the same for any places of pairs, forth or back. Buffers: the same
 // with 3 RopeSliceArgs. Computed in float, rounded once.
 // Grid: (dim / 2, heads, tokens), any threadgroup. A thread reads and writes two elements, so in
-// place is allowed.
+// place is allowed; of a slice in place (pairs, heads, tokens) is enough.
 #include "mlxn/ops/rope/rope_places.h"
 
 template <typename Pairs>
@@ -44,8 +44,9 @@ template <typename T>
     y[at.x] = static_cast<T>(result.x);
     y[at.y] = static_cast<T>(result.y);
   } else {
-    const uint a = unpaired(places, 2 * (i - places.pairs));
-    const uint b = unpaired(places, 2 * (i - places.pairs) + 1);
+    const uint rest = i - places.pairs;
+    const uint a = unpaired(places, rest);
+    const uint b = unpaired(places, rest + args.dim / 2 - places.pairs);
     const T first = x[a], second = x[b];
     y[a] = first;
     y[b] = second;

@@ -83,9 +83,30 @@ OpCase make_case(const std::string& what, Setup s, Use use = Use::kTest) {
   return out;
 }
 
+// There and back again, by a table of real turns.
+OpCase there_and_back(Dtype dtype) {
+  OpCase out = make_case(" there and back", {.tokens = 3, .heads = 2, .dim = 48, .dtype = dtype});
+  out.tensors[kTable].fill = [](Random&, std::span<double> values) {
+    for (size_t i = 0; i < values.size(); i += 2) {
+      values[i] = std::cos(double(i) * 0.3);
+      values[i + 1] = std::sin(double(i) * 0.3);
+    }
+  };
+  out.encode = [](const Call& c) -> Status {
+    MLXN_TRY(rope(c.encoder, {.input = c[kInput], .table = c[kTable], .output = c[kOutput]}));
+    MLXN_TRY(c.encoder.memory_barrier());
+    return rope(c.encoder,
+                {.input = c[kOutput], .table = c[kTable], .output = c[kOutput], .inverse = true});
+  };
+  out.reference = [](Values& v) { v[kOutput] = v[kInput]; };
+  out.tolerance = {1e-4, 1e-6, 2 * precision(dtype) + 1e-6};
+  return out;
+}
+
 // What the kernels of one slice at the begin of f32 heads do not do.
 void add_slices(std::vector<OpCase>& out) {
   for (const Dtype dtype : kFloats) {
+    out.push_back(there_and_back(dtype));
     const Setup s = {.tokens = 3, .heads = 2, .dim = 48, .dtype = dtype};
     const auto add = [&](const std::string& what, auto change) {
       Setup changed = s;
@@ -128,6 +149,12 @@ void add_slices(std::vector<OpCase>& out) {
                       .rotary_dims = 64,
                       .dtype = kBf16};
   out.push_back(make_case(" partial", qwen, Use::kBench));
+<<<<<<< HEAD
+=======
+  Setup own = qwen;
+  own.in_place = true;
+  out.push_back(make_case(" partial in place", own, Use::kBench));
+>>>>>>> h1
   const Setup inverse = {
       .tokens = 512, .heads = 32, .dim = 128, .pairs = RopePairs::kHalves, .inverse = true};
   out.push_back(make_case(" back", inverse, Use::kBench));

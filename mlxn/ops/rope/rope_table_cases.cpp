@@ -144,6 +144,9 @@ OpCase axes_case(const std::string& what, const Axes& a, uint64_t tokens, uint64
 }
 
 void add_axes(std::vector<OpCase>& out) {
+  OpCase still = axes_case("factors that stop pairs", {}, 3, 4, true);
+  still.tensors[1].fill = exactly({1, 1e30, 2, 1e30});
+  out.push_back(still);
   const Axes m = {.axes = RopeAxes::kSections, .sections = {2, 2, 1, 0}, .base = 2};
   Axes im = m;
   im.axes = RopeAxes::kInterleaved;
