@@ -1,0 +1,67 @@
+// ssm_conv_{f32,f16,bf16} for any taps, ssm_conv_4_{...} for four: depthwise causal convolution,
+// SiLU and the state for the next tokens.
+// Buffers: 0 input [sequences, tokens, channels], 1 weight [channels, taps], 2 state [sequences,
+// channels, taps - 1], 3 output, 4 new state, 5 SsmConvArgs. Grid: a thread for a run of
+// tokens of a channel, (channels, tokens / run, sequences); any threadgroup of one row. The thread
+// of a channel's first tokens alone reads the state and writes the new one, so they may be the
+// same.
+#include "mlxn/ops/common/kernel.h"
+#include "mlxn/ops/ssm/ssm_conv_args.h"
+
+// A channel of a sequence: its state followed by its inputs.
+template <typename T>
+struct Channel {
+  device const T* input;
+  device const T* state;
+  uint channels, before;  // elements of the state
+
+  float at(uint i) const {
+    if (i < before) return static_cast<float>(state[i]);
+    return static_cast<float>(input[static_cast<ulong>(i - before) * channels]);
+  }
+};
+
+template <typename T>
+inline T activated(float sum) {
+  return static_cast<T>(sum / (1.0f + exp(-sum)));
+}
+
+template <typename T>
+inline void roll(thread const Channel<T>& x, device T* state, uint tokens) {
+  for (uint i = 0; i < x.before; ++i) {  // rising: what is overwritten was read
+    state[i] = tokens + i < x.before
+                   ? x.state[tokens + i]
+                   : x.input[static_cast<ulong>(tokens + i - x.before) * x.channels];
+  }
+}
+
+// kTaps: 0 for any number.
+template <typename T, uint kTaps>
+[[kernel]] void ssm_conv(device const T* input [[buffer(0)]], device const T* weight [[buffer(1)]],
+                         device const T* state [[buffer(2)]], device T* output [[buffer(3)]],
+                         device T* new_state [[buffer(4)]],
+                         constant SsmConvArgs& args [[buffer(5)]],
+                         uint3 place [[thread_position_in_grid]]) {
+  const uint taps = kTaps == 0 ? args.taps : kTaps, c = place.x;
+  const ulong first = static_cast<ulong>(place.z) * args.tokens * args.channels;
+  const ulong state_row = (static_cast<ulong>(place.z) * args.channels + c) * (taps - 1);
+  const Channel<T> x = {input + first + c, state + state_row, args.channels, taps - 1};
+  device const T* w = weight + static_cast<ulong>(c) * taps;
+  const uint run = kTaps == 0 ? args.run : kConvTokens, begin = place.y * run;
+  for (uint j = 0; j < run; ++j) {
+    const uint t = begin + j;
+    if (t >= args.tokens) break;
+    Accumulator sum = 0;
+    for (uint k = 0; k < taps; ++k) sum += static_cast<float>(w[k]) * x.at(t + k);
+    (output + first + static_cast<ulong>(t) * args.channels)[c] =
+        activated<T>(static_cast<float>(sum));
+  }
+  if (place.y == 0) roll(x, new_state + state_row, args.tokens);
+}
+
+MLXN_KERNEL("ssm_conv_f32", ssm_conv, float, 0);
+MLXN_KERNEL("ssm_conv_f16", ssm_conv, half, 0);
+MLXN_KERNEL("ssm_conv_bf16", ssm_conv, bfloat, 0);
+MLXN_KERNEL("ssm_conv_4_f32", ssm_conv, float, 4);
+MLXN_KERNEL("ssm_conv_4_f16", ssm_conv, half, 4);
+MLXN_KERNEL("ssm_conv_4_bf16", ssm_conv, bfloat, 4);
