@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "mlxn/base/strings.h"
+#include "mlxn/ops/ssm/delta_chunks.h"
 #include "mlxn/ops/ssm/delta_net.h"
 #include "mlxn/testing/op_case.h"
 
@@ -168,10 +169,83 @@ OpCases net_ops() {
   return out;
 }
 
+// delta_chunks
+
+std::vector<Net> chunk_nets() {
+  using enum DeltaHeads;
+  std::vector<Net> out = {
+      {2, 2, 2, 16, 4, 5},
+      {2, 70, 2, 16, 4, 33, kTiled, 0.5f, true, true},
+      {1, 64, 1, 64, 2, 32, kBlocks, 0.125f, true, true},
+      {2, 40, 2, 32, 6, 8, kBlocks, 0.25f, true},
+      {1, 67, 1, 128, 2, 40, kTiled, 1, true},
+      {1, 35, 1, 256, 1, 6, kTiled, 1, true, true},
+      {1, 130, 1, 16, 1, 8, kTiled, 0.25f},
+      {1, 80, 2, 32, 2, 8, kTiled, 1, true, false, " with strong decay", uniform(4, 6)},
+      {1, 80, 2, 32, 2, 8, kTiled, 1, true, false, " with decay to nothing", uniform(50, 200)},
+      {1, 80, 2, 32, 2, 8, kTiled, 1, true, false, " without decay", exactly({0})},
+      {1, 33, 1, 32, 2, 8, kBlocks, 1, true, false, " by logarithms", uniform(-0.05, -0.005),
+       DeltaGate::kLogDecay},
+  };
+  for (uint64_t tokens : {1u, 15u, 16u, 17u, 32u, 63u, 65u, 128u}) {
+    out.push_back({1, tokens, 1, 32, 2, 9, kTiled, 1, true});
+  }
+  return out;
+}
+
+OpCase chunk_case(const Net& net, Dtype dtype, uint32_t size, Use use = Use::kTest) {
+  OpCase out = make_case(
+      net, dtype,
+      [size](ComputeEncoder& encoder, const DeltaNetParams& params) {
+        return delta_chunks(encoder, {.net = params, .chunk = size});
+      },
+      use);
+  out.shape += str(" by ", size);
+  // Differences of larger sums.
+  if (dtype == kF32) out.tolerance = {1e-9, 2e-5, 1e-4};
+  return out;
+}
+
+OpCases chunk_ops() {
+  OpCases out = {"delta_chunks", "mlxn/ops/ssm/delta_chunks.h", "delta_net by chunks", {}, {}};
+  for (const Net& net : chunk_nets()) {
+    for (uint32_t size : {16u, 32u, 64u}) out.cases.push_back(chunk_case(net, kF32, size));
+    out.cases.push_back(chunk_case(net, kBf16, 64));
+  }
+  for (uint64_t tokens : {64u, 512u}) {
+    const Net net = {1, tokens, 16, 128, 32, 128, DeltaHeads::kTiled, 1, true, true};
+    out.cases.push_back(chunk_case(net, kF32, 64, Use::kBench));
+    out.cases.push_back(chunk_case(net, kBf16, 64, Use::kBench));
+  }
+  const auto wrong = [&](std::string what, uint64_t dim, uint32_t size, ErrorCode code,
+                         std::string message) {
+    const Shape rows = {1, 2, 1, dim}, gates = {1, 2, 1}, state = {1, 1, dim, dim};
+    out.wrong_calls.push_back(
+        {std::move(what),
+         {{kF32, rows},
+          {kF32, rows},
+          {kF32, rows},
+          {kF32, gates},
+          {kF32, gates},
+          {kF32, state},
+          {kF32, rows}},
+         [size](const Call& c) {
+           return delta_chunks(c.encoder, {{c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[5]}, size});
+         },
+         code,
+         std::move(message)});
+  };
+  wrong("chunks of 48", 32, 48, kInvalidArgument,
+        "delta_chunks: chunks of 48 tokens, expected 16, 32 or 64");
+  wrong("keys of 24", 24, 64, kOutOfRange,
+        "delta_chunks: keys of 24 elements, expected a multiple of 16");
+  return out;
+}
+
 }  // namespace
 
 std::vector<OpCases> delta_net_cases() {
-  return {net_ops()};
+  return {net_ops(), chunk_ops()};
 }
 
 }  // namespace mlxn::cases

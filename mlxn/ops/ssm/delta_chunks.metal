@@ -1,0 +1,343 @@
+// The gated delta rule by chunks of up to 64 tokens. Buffers of all kernels are at the same places:
+// 0 queries, 1 keys, 2 values, 3 gate, 4 beta, 5 state, 6 output, 7 new state; 8 lengths, 9 decays,
+// 10 inverses, 11 products, 12 w, 13 u, 14 states (see DeltaChunkScratch); 15 DeltaNetArgs. A
+// kernel takes those that it needs. Threadgroups of 32 threads but for delta_decays.
+//   delta_lengths_{f32,bf16}   grid (tokens, key_heads, sequences)
+//   delta_decays_f32           a thread for each head of a chunk, (heads, chunks, sequences)
+//   delta_products_{f32,bf16}  grid (2, chunks * heads, sequences): A, then P
+//   delta_inverses_f32         grid (1, chunks * heads, sequences)
+//   delta_updates_{f32,bf16}   grid (columns of w / 32 + of u / 32, chunks * heads, sequences)
+//   delta_states_{f32,bf16}    grid (value_dim / 32, heads, sequences)
+//   delta_output_{f32,bf16}    grid (value_dim / 32, chunks * heads, sequences)
+// Tokens behind the last one count as keys, values and betas of 0 without decay.
+#include "mlxn/ops/ssm/delta_net_rows.h"
+
+constant constexpr uint kSlice = 16;  // elements of keys at a time
+constant constexpr uint kRun = 4;     // rows at a time
+
+// Where a chunk of a head stands.
+struct Chunk {
+  uint sequence, head, first;  // its first token
+  ulong block;                 // among all
+
+  Chunk(uint in_sequence, uint of_head, uint n, constant DeltaNetArgs& args)
+      : sequence(in_sequence), head(of_head), first(n * args.chunk) {
+    block = (static_cast<ulong>(sequence) * args.chunks + n) * args.heads + head;
+  }
+  // Tokens behind the last one read from it.
+  uint token(uint i, constant DeltaNetArgs& args) const { return min(first + i, args.tokens - 1); }
+  bool has(uint i, constant DeltaNetArgs& args) const { return first + i < args.tokens; }
+  float beta(device const float* betas, uint i, constant DeltaNetArgs& args) const {
+    const float beta = betas[gate_at(sequence, token(i, args), head, args)];
+    return has(i, args) ? beta : 0.0f;
+  }
+  float decay(device const float* decays, uint i, constant DeltaNetArgs& args) const {
+    const ulong row = static_cast<ulong>(sequence) * args.chunks * args.chunk + first + i;
+    return decays[row * args.heads + head];
+  }
+};
+
+// Factors of a token's query and key.
+struct Lengths {
+  device const float* queries;
+  device const float* keys;
+
+  Lengths(device const float* lengths, constant DeltaNetArgs& args)
+      : queries(lengths),
+        keys(lengths + static_cast<ulong>(args.sequences) * args.tokens * args.key_heads) {}
+};
+inline ulong length_at(uint sequence, uint token, uint key, constant DeltaNetArgs& args) {
+  return (static_cast<ulong>(sequence) * args.tokens + token) * args.key_heads + key;
+}
+
+template <typename T>
+[[kernel, max_total_threads_per_threadgroup(32)]] void delta_lengths(
+    device const T* queries [[buffer(0)]], device const T* keys [[buffer(1)]],
+    device float* lengths [[buffer(8)]], constant DeltaNetArgs& args [[buffer(15)]],
+    uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+  const ulong row = key_row(group.z, group.x, group.y, args);
+  const ulong at = length_at(group.z, group.x, group.y, args);
+  const float query = args.scale * inverse_length(queries + row, args, lane);
+  const float key = inverse_length(keys + row, args, lane);
+  if (lane != 0) return;
+  lengths[at] = query;
+  lengths[static_cast<ulong>(args.sequences) * args.tokens * args.key_heads + at] = key;
+}
+
+[[kernel]] void delta_decays_f32(device const float* gate [[buffer(3)]],
+                                 device float* decays [[buffer(9)]],
+                                 constant DeltaNetArgs& args [[buffer(15)]],
+                                 uint3 place [[thread_position_in_grid]]) {
+  const uint head = place.x, first = place.y * args.chunk;
+  const ulong padded = static_cast<ulong>(place.z) * args.chunks * args.chunk;
+  Accumulator sum = 0;
+  for (uint i = 0; i < args.chunk; ++i) {
+    const uint token = min(first + i, args.tokens - 1);
+    const float own = args.gate_sign * gate[gate_at(place.z, token, head, args)];
+    sum += first + i < args.tokens ? own : 0.0f;
+    decays[(padded + first + i) * args.heads + head] = sum;
+  }
+}
+
+template <typename T>
+[[kernel, max_total_threads_per_threadgroup(32)]] void delta_products(
+    device const T* queries [[buffer(0)]], device const T* keys [[buffer(1)]],
+    device const float* beta [[buffer(4)]], device const float* lengths [[buffer(8)]],
+    device const float* decays [[buffer(9)]], device float* inverses [[buffer(10)]],
+    device float* products [[buffer(11)]], constant DeltaNetArgs& args [[buffer(15)]],
+    uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup Accumulator tile[kDeltaMostChunk][kDeltaMostChunk];
+  threadgroup float left[kSlice][kDeltaMostChunk], right[kSlice][kDeltaMostChunk];
+  const Chunk chunk(group.z, group.y % args.heads, group.y / args.heads, args);
+  const bool of_queries = group.x == 1;
+  const uint key = key_head(chunk.head, args), size = args.chunk, width = max(size, 32u);
+  const Lengths factors(lengths, args);
+  for (uint i = 0; i < size; ++i) {
+    for (uint j = lane; j < width; j += 32) tile[i][j] = 0;
+  }
+  for (uint slice = 0; slice < args.key_dim; slice += kSlice) {
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = lane; i < width; i += 32) {  // a lane for each token
+      const uint token = chunk.token(i, args);
+      const ulong row = key_row(chunk.sequence, token, key, args) + slice;
+      const ulong at = length_at(chunk.sequence, token, key, args);
+      const float present = i < size && chunk.has(i, args) ? 1.0f : 0.0f;
+      const float factor = of_queries ? factors.queries[at] : factors.keys[at];
+      for (uint d = 0; d < kSlice; ++d) {
+        const float k = static_cast<float>(keys[row + d]);
+        const float q = of_queries ? static_cast<float>(queries[row + d]) : k;
+        left[d][i] = q * factor * present;
+        right[d][i] = k * factors.keys[at] * present;
+      }
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = 0; i < size; ++i) {
+      for (uint j = lane; j < width; j += 32) {
+        float sum = 0;
+        for (uint d = 0; d < kSlice; ++d) sum += left[d][i] * right[d][j];
+        tile[i][j] += sum;
+      }
+    }
+  }
+  device float* to = (of_queries ? products : inverses) + chunk.block * size * size;
+  for (uint i = 0; i < size; ++i) {
+    const float own = chunk.decay(decays, i, args);
+    const float factor = of_queries ? 1.0f : chunk.beta(beta, i, args);
+    for (uint j = lane; j < size; j += 32) {
+      const bool below = of_queries ? j <= i : j < i;
+      const float decay = exp(min(own - chunk.decay(decays, j, args), 0.0f));
+      to[i * size + j] = below ? static_cast<float>(tile[i][j]) * factor * decay : 0.0f;
+    }
+  }
+}
+
+[[kernel, max_total_threads_per_threadgroup(32)]] void delta_inverses_f32(
+    device float* inverses [[buffer(10)]], constant DeltaNetArgs& args [[buffer(15)]],
+    uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float tile[kDeltaMostChunk][kDeltaMostChunk];
+  const Chunk chunk(group.z, group.y % args.heads, group.y / args.heads, args);
+  const uint size = args.chunk;
+  device float* own = inverses + chunk.block * size * size;
+  for (uint i = 0; i < size; ++i) {
+    for (uint j = lane; j < size; j += 32) tile[i][j] = j < i ? own[i * size + j] : 0.0f;
+  }
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+  // Row by row in place: above row i stands the inverse, from it on A.
+  for (uint i = 0; i < size; ++i) {
+    float sums[2] = {0, 0};
+    for (uint half_row = 0; half_row < 2; ++half_row) {
+      const uint j = min(32 * half_row + lane, size - 1);
+      Accumulator sum = 0;
+      for (uint m = 0; m < i; m += 8) {  // A is 0 behind its row's end
+        float part = 0;
+        for (uint n = 0; n < 8; ++n) part += tile[i][m + n] * tile[m + n][j];
+        sum += part;
+      }
+      sums[half_row] = (i == j ? 1.0f : 0.0f) - sum;
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint half_row = 0; half_row < 2; ++half_row) {
+      const uint j = 32 * half_row + lane;
+      if (j < size) tile[i][j] = sums[half_row];
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  for (uint i = 0; i < size; ++i) {
+    for (uint j = lane; j < size; j += 32) own[i * size + j] = tile[i][j];
+  }
+}
+
+// Rows i to i + kRun - 1 of the lower triangle times a column of `size` rows, 32 apart.
+inline void add_lower(device const float* triangle, uint size, uint i,
+                      threadgroup const float* column, thread Accumulator* sums) {
+  device const float* rows = triangle + i * size;
+  for (uint m = 0; m < i + kRun; m += 4) {
+    for (uint n = 0; n < 4; ++n) {
+      const float x = column[32 * (m + n)];
+      for (uint r = 0; r < kRun; ++r) sums[r] += rows[r * size + m + n] * x;
+    }
+  }
+}
+
+template <typename T>
+[[kernel, max_total_threads_per_threadgroup(32)]] void delta_updates(
+    device const T* keys [[buffer(1)]], device const T* values [[buffer(2)]],
+    device const float* beta [[buffer(4)]], device const float* lengths [[buffer(8)]],
+    device const float* decays [[buffer(9)]], device const float* inverses [[buffer(10)]],
+    device float* w [[buffer(12)]], device float* u [[buffer(13)]],
+    constant DeltaNetArgs& args [[buffer(15)]], uint3 group [[threadgroup_position_in_grid]],
+    uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float columns[kDeltaMostChunk][32];
+  const Chunk chunk(group.z, group.y % args.heads, group.y / args.heads, args);
+  const uint size = args.chunk, key_groups = (args.key_dim + 31) / 32;
+  const bool of_keys = group.x < key_groups;
+  const uint dim = of_keys ? args.key_dim : args.value_dim;
+  const uint column = (of_keys ? group.x : group.x - key_groups) * 32 + lane;
+  const uint own = min(column, dim - 1);
+  const uint key = key_head(chunk.head, args);
+  const Lengths factors(lengths, args);
+  for (uint i = 0; i < size; ++i) {
+    const uint token = chunk.token(i, args);
+    const float weight = chunk.beta(beta, i, args);
+    if (of_keys) {
+      const float factor = factors.keys[length_at(chunk.sequence, token, key, args)] *
+                           exp(chunk.decay(decays, i, args));
+      const ulong row = key_row(chunk.sequence, token, key, args);
+      columns[i][lane] = static_cast<float>(keys[row + own]) * weight * factor;
+    } else {
+      const ulong row = gate_at(chunk.sequence, token, chunk.head, args) * dim;
+      columns[i][lane] = static_cast<float>(values[row + own]) * weight;
+    }
+  }
+  device float* to = (of_keys ? w : u) + chunk.block * size * dim + own;
+  for (uint i = 0; i < size; i += kRun) {
+    Accumulator sums[kRun] = {0, 0, 0, 0};
+    add_lower(inverses + chunk.block * size * size, size, i, &columns[0][lane], sums);
+    for (uint r = 0; r < kRun; ++r) {
+      simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side
+      if (column < dim) to[(i + r) * dim] = sums[r];
+    }
+  }
+}
+
+template <typename T>
+[[kernel, max_total_threads_per_threadgroup(32)]] void delta_states(
+    device const T* keys [[buffer(1)]], device const float* state [[buffer(5)]],
+    device float* new_state [[buffer(7)]], device const float* lengths [[buffer(8)]],
+    device const float* decays [[buffer(9)]], device const float* w [[buffer(12)]],
+    device float* u [[buffer(13)]], device float* states [[buffer(14)]],
+    constant DeltaNetArgs& args [[buffer(15)]], uint3 group [[threadgroup_position_in_grid]],
+    uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float changes[kDeltaMostChunk][32];
+  const uint head = group.y, sequence = group.z, size = args.chunk;
+  const uint keys_dim = args.key_dim, values_dim = args.value_dim;
+  const uint column = group.x * 32 + lane, own = min(column, values_dim - 1);
+  const bool is_there = column < values_dim;
+  const uint key = key_head(head, args);
+  const Lengths factors(lengths, args);
+  const ulong state_row =
+      ((static_cast<ulong>(sequence) * args.heads + head) * values_dim + own) * keys_dim;
+  const Chunk start(sequence, head, 0, args);
+  device float* before = states + start.block * keys_dim * values_dim + own;
+  for (uint d = 0; d < keys_dim; ++d) {
+    if (is_there) before[static_cast<ulong>(d) * values_dim] = state[state_row + d];
+  }
+  for (uint n = 0; n < args.chunks; ++n) {
+    const Chunk chunk(sequence, head, n, args);
+    device float* cells = states + chunk.block * keys_dim * values_dim + own;
+    device const float* rows = w + chunk.block * size * keys_dim;
+    device float* values = u + chunk.block * size * values_dim + own;
+    const float end = chunk.decay(decays, size - 1, args);
+    for (uint i = 0; i < size; i += kRun) {
+      Accumulator sums[kRun] = {0, 0, 0, 0};
+      for (uint d = 0; d < keys_dim; d += 8) {
+        for (uint e = 0; e < 8; ++e) {
+          const float cell = cells[(d + e) * values_dim];
+          for (uint r = 0; r < kRun; ++r) sums[r] += rows[(i + r) * keys_dim + d + e] * cell;
+        }
+      }
+      for (uint r = 0; r < kRun; ++r) {
+        simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side
+        const float change = values[(i + r) * values_dim] - sums[r];
+        const float factor = exp(end - chunk.decay(decays, i + r, args)) *
+                             factors.keys[length_at(sequence, chunk.token(i + r, args), key, args)];
+        changes[i + r][lane] = chunk.has(i + r, args) ? change * factor : 0.0f;
+        if (is_there) values[(i + r) * values_dim] = change;
+      }
+    }
+    const bool last = n + 1 == args.chunks;
+    device float* next = cells + static_cast<ulong>(args.heads) * keys_dim * values_dim;
+    const float decay = exp(end);
+    for (uint d = 0; d < keys_dim; d += kRun) {
+      Accumulator sums[kRun] = {0, 0, 0, 0};
+      for (uint i = 0; i < size; i += 8) {
+        for (uint m = 0; m < 8; ++m) {
+          const float change = changes[i + m][lane];
+          device const T* row = keys + key_row(sequence, chunk.token(i + m, args), key, args) + d;
+          for (uint r = 0; r < kRun; ++r) sums[r] += static_cast<float>(row[r]) * change;
+        }
+      }
+      for (uint r = 0; r < kRun; ++r) {
+        simdgroup_barrier(mem_flags::mem_none);
+        const float cell = decay * cells[(d + r) * values_dim] + sums[r];
+        if (is_there && !last) next[(d + r) * values_dim] = cell;
+        if (is_there && last) new_state[state_row + d + r] = cell;
+      }
+    }
+  }
+}
+
+template <typename T>
+[[kernel, max_total_threads_per_threadgroup(32)]] void delta_output(
+    device const T* queries [[buffer(0)]], device T* output [[buffer(6)]],
+    device const float* lengths [[buffer(8)]], device const float* decays [[buffer(9)]],
+    device const float* products [[buffer(11)]], device const float* u [[buffer(13)]],
+    device const float* states [[buffer(14)]], constant DeltaNetArgs& args [[buffer(15)]],
+    uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float changes[kDeltaMostChunk][32];
+  const Chunk chunk(group.z, group.y % args.heads, group.y / args.heads, args);
+  const uint size = args.chunk, keys_dim = args.key_dim, values_dim = args.value_dim;
+  const uint column = group.x * 32 + lane, own = min(column, values_dim - 1);
+  const uint key = key_head(chunk.head, args);
+  const Lengths factors(lengths, args);
+  device const float* cells = states + chunk.block * keys_dim * values_dim + own;
+  device const float* values = u + chunk.block * size * values_dim + own;
+  for (uint i = 0; i < size; ++i) changes[i][lane] = values[i * values_dim];
+  for (uint i = 0; i < size && chunk.has(i, args); i += kRun) {
+    Accumulator sums[kRun] = {0, 0, 0, 0};
+    device const T* rows[kRun];
+    for (uint r = 0; r < kRun; ++r) {
+      rows[r] = queries + key_row(chunk.sequence, chunk.token(i + r, args), key, args);
+    }
+    for (uint d = 0; d < keys_dim; d += 8) {
+      for (uint e = 0; e < 8; ++e) {
+        const float cell = cells[(d + e) * values_dim];
+        for (uint r = 0; r < kRun; ++r) sums[r] += static_cast<float>(rows[r][d + e]) * cell;
+      }
+    }
+    for (uint r = 0; r < kRun; ++r) {
+      const ulong at = length_at(chunk.sequence, chunk.token(i + r, args), key, args);
+      sums[r] *= factors.queries[at] * exp(chunk.decay(decays, i + r, args));
+    }
+    add_lower(products + chunk.block * size * size, size, i, &changes[0][lane], sums);
+    for (uint r = 0; r < kRun; ++r) {
+      simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side
+      const ulong row =
+          gate_at(chunk.sequence, chunk.token(i + r, args), chunk.head, args) * values_dim;
+      if (column < values_dim && chunk.has(i + r, args)) {
+        output[row + column] = static_cast<T>(static_cast<float>(sums[r]));
+      }
+    }
+  }
+}
+
+MLXN_KERNEL("delta_lengths_f32", delta_lengths, float);
+MLXN_KERNEL("delta_lengths_bf16", delta_lengths, bfloat);
+MLXN_KERNEL("delta_products_f32", delta_products, float);
+MLXN_KERNEL("delta_products_bf16", delta_products, bfloat);
+MLXN_KERNEL("delta_updates_f32", delta_updates, float);
+MLXN_KERNEL("delta_updates_bf16", delta_updates, bfloat);
+MLXN_KERNEL("delta_states_f32", delta_states, float);
+MLXN_KERNEL("delta_states_bf16", delta_states, bfloat);
+MLXN_KERNEL("delta_output_f32", delta_output, float);
+MLXN_KERNEL("delta_output_bf16", delta_output, bfloat);
