@@ -11,24 +11,23 @@
 namespace mlxn {
 namespace {
 
-constexpr const char* kOp = "delta_chunks";
 constexpr DeltaStage kStages[] = {
     DeltaStage::kLengths, DeltaStage::kDecays, DeltaStage::kProducts, DeltaStage::kInverses,
     DeltaStage::kUpdates, DeltaStage::kStates, DeltaStage::kOutput};
 
-Result<DeltaNetArgs> args_of(const DeltaNetParams& params, uint32_t size) {
-  MLXN_ASSIGN(DeltaNetArgs args, check_delta_net(kOp, params));
+Result<DeltaNetArgs> args_of(const char* op, const DeltaNetParams& params, uint32_t size) {
+  MLXN_ASSIGN(DeltaNetArgs args, check_delta_net(op, params));
   if (size != 16 && size != 32 && size != 64) {
     return Error(ErrorCode::kInvalidArgument,
-                 str(kOp, ": chunks of ", size, " tokens, expected 16, 32 or 64"));
+                 str(op, ": chunks of ", size, " tokens, expected 16, 32 or 64"));
   }
   if (args.key_dim % 16 != 0) {
     return Error(ErrorCode::kOutOfRange,
-                 str(kOp, ": keys of ", args.key_dim, " elements, expected a multiple of 16"));
+                 str(op, ": keys of ", args.key_dim, " elements, expected a multiple of 16"));
   }
   args.chunk = size;
   args.chunks = (args.tokens - 1) / size + 1;
-  MLXN_TRY(fits_32_bits(kOp, "chunks", uint64_t{args.chunks} * args.heads));
+  MLXN_TRY(fits_32_bits(op, "chunks", uint64_t{args.chunks} * args.heads));
   return args;
 }
 
@@ -51,7 +50,7 @@ std::vector<Part> parts_of(const DeltaNetArgs& a) {
           {"states", &S::states, {a.sequences, a.chunks, a.heads, a.key_dim, a.value_dim}}};
 }
 
-Status check_scratch(const DeltaNetArgs& args, const DeltaNetParams& params,
+Status check_scratch(const char* op, const DeltaNetArgs& args, const DeltaNetParams& params,
                      const DeltaChunkScratch& scratch) {
   const std::pair<const char*, const Buffer&> arguments[] = {
       {"queries", params.queries}, {"keys", params.keys},          {"values", params.values},
@@ -60,13 +59,13 @@ Status check_scratch(const DeltaNetArgs& args, const DeltaNetParams& params,
   const std::vector<Part> parts = parts_of(args);
   for (const Part& part : parts) {
     const Buffer& own = scratch.*part.buffer;
-    MLXN_TRY(check_argument(own, ExpectedShape{kOp, part.name, Dtype::kF32, part.shape}));
+    MLXN_TRY(check_argument(own, ExpectedShape{op, part.name, Dtype::kF32, part.shape}));
     for (const auto& [name, argument] : arguments) {
-      MLXN_TRY(check_apart(kOp, own, argument, name));
+      MLXN_TRY(check_apart(op, own, argument, name));
     }
     for (const Part& other : parts) {
       if (&other == &part) break;
-      MLXN_TRY(check_apart(kOp, own, scratch.*other.buffer, other.name));
+      MLXN_TRY(check_apart(op, own, scratch.*other.buffer, other.name));
     }
   }
   return {};
@@ -142,7 +141,7 @@ Result<Pipeline> pipeline_of(const Device& device, const Plan& plan, Dtype dtype
 
 Result<DeltaChunkScratch> DeltaChunkScratch::create(const Device& device,
                                                     const DeltaNetParams& params, uint32_t size) {
-  MLXN_ASSIGN(const DeltaNetArgs args, args_of(params, size));
+  MLXN_ASSIGN(const DeltaNetArgs args, args_of("delta_chunks", params, size));
   DeltaChunkScratch out;
   out.size = size;
   for (const Part& part : parts_of(args)) {
@@ -153,23 +152,25 @@ Result<DeltaChunkScratch> DeltaChunkScratch::create(const Device& device,
 
 Status delta_stage(ComputeEncoder& encoder, DeltaStage stage, const DeltaNetParams& params,
                    const DeltaChunkScratch& scratch) {
-  MLXN_ASSIGN(const DeltaNetArgs args, args_of(params, scratch.size));
-  MLXN_TRY(check_scratch(args, params, scratch));
+  constexpr const char* kOp = "delta_stage";
+  MLXN_ASSIGN(const DeltaNetArgs args, args_of(kOp, params, scratch.size));
+  MLXN_TRY(check_scratch(kOp, args, params, scratch));
   const Plan plan = plan_of(stage, args);
   MLXN_ASSIGN(const Pipeline pipeline, pipeline_of(encoder.device(), plan, params.queries.dtype()));
   return run(encoder, plan, pipeline, args, params, scratch);
 }
 
 Status delta_chunks(ComputeEncoder& encoder, const DeltaChunksParams& params) {
+  constexpr const char* kOp = "delta_chunks";
   const auto& [net, chunk, scratch] = params;
-  MLXN_ASSIGN(const DeltaNetArgs args, args_of(net, chunk));
+  MLXN_ASSIGN(const DeltaNetArgs args, args_of(kOp, net, chunk));
   if (scratch && scratch->size != chunk) {
     return Error(ErrorCode::kInvalidArgument,
                  str(kOp, ": scratch for chunks of ", scratch->size, ", expected ", chunk));
   }
   DeltaChunkScratch made;
   if (scratch) {
-    MLXN_TRY(check_scratch(args, net, *scratch));
+    MLXN_TRY(check_scratch(kOp, args, net, *scratch));
   } else {
     MLXN_ASSIGN(made, DeltaChunkScratch::create(encoder.device(), net, chunk));
   }

@@ -13,7 +13,7 @@
 #include "mlxn/ops/ssm/delta_net_rows.h"
 
 constant constexpr uint kSlice = 16;  // elements of keys at a time
-constant constexpr uint kRun = 4;     // rows at a time
+constant constexpr uint kRun = 8;     // rows at a time
 
 // Where a chunk of a head stands.
 struct Chunk {
@@ -111,11 +111,15 @@ template <typename T>
       }
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint i = 0; i < size; ++i) {
-      for (uint j = lane; j < width; j += 32) {
-        float sum = 0;
-        for (uint d = 0; d < kSlice; ++d) sum += left[d][i] * right[d][j];
-        tile[i][j] += sum;
+    for (uint i = 0; i < size; i += kRun) {
+      for (uint column = 0; column < width; column += 32) {
+        simdgroup_barrier(mem_flags::mem_none);  // all lanes side by side
+        float sums[kRun] = {};
+        for (uint d = 0; d < kSlice; ++d) {
+          const float x = right[d][column + lane];
+          for (uint r = 0; r < kRun; ++r) sums[r] += left[d][i + r] * x;
+        }
+        for (uint r = 0; r < kRun; ++r) tile[i + r][column + lane] += sums[r];
       }
     }
   }
@@ -167,14 +171,33 @@ template <typename T>
   }
 }
 
-// Rows i to i + kRun - 1 of the lower triangle times a column of `size` rows, 32 apart.
-inline void add_lower(device const float* triangle, uint size, uint i,
-                      threadgroup const float* column, thread Accumulator* sums) {
-  device const float* rows = triangle + i * size;
-  for (uint m = 0; m < i + kRun; m += 4) {
-    for (uint n = 0; n < 4; ++n) {
-      const float x = column[32 * (m + n)];
-      for (uint r = 0; r < kRun; ++r) sums[r] += rows[r * size + m + n] * x;
+// Rows, of which those behind the last one are the last one.
+template <typename T>
+struct RowsOf {
+  device const T* first;
+  ulong stride;
+  uint last;
+  device const T* row(uint i) const { return first + min(i, last) * stride; }
+};
+
+// Queries or keys of a chunk from token i on.
+template <typename T>
+inline RowsOf<T> chunk_rows(device const T* tensor, Chunk chunk, uint key, uint i,
+                            constant DeltaNetArgs& args) {
+  return {tensor + key_row(chunk.sequence, chunk.first + i, key, args),
+          static_cast<ulong>(args.key_heads) * args.key_dim, args.tokens - 1 - chunk.first - i};
+}
+
+// Adds the products of kRun rows and a column of `count` elements, a multiple of 8. All lanes call,
+// each with a column of its own, and go through it side by side.
+template <typename T, typename Column>
+inline void add_products(RowsOf<T> rows, Column column, uint stride, uint count,
+                         thread Accumulator* sums) {
+  for (uint d = 0; d < count; d += 8) {
+    simdgroup_barrier(mem_flags::mem_none);
+    for (uint e = 0; e < 8; ++e) {
+      const float x = column[(d + e) * stride];
+      for (uint r = 0; r < kRun; ++r) sums[r] += static_cast<float>(rows.row(r)[d + e]) * x;
     }
   }
 }
@@ -211,8 +234,9 @@ template <typename T>
   }
   device float* to = (of_keys ? w : u) + chunk.block * size * dim + own;
   for (uint i = 0; i < size; i += kRun) {
-    Accumulator sums[kRun] = {0, 0, 0, 0};
-    add_lower(inverses + chunk.block * size * size, size, i, &columns[0][lane], sums);
+    Accumulator sums[kRun] = {};
+    const RowsOf<float> rows = {inverses + (chunk.block * size + i) * size, size, kRun - 1};
+    add_products(rows, &columns[0][lane], 32, i + kRun, sums);  // it is 0 behind the diagonal
     for (uint r = 0; r < kRun; ++r) {
       simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side
       if (column < dim) to[(i + r) * dim] = sums[r];
@@ -249,13 +273,9 @@ template <typename T>
     device float* values = u + chunk.block * size * values_dim + own;
     const float end = chunk.decay(decays, size - 1, args);
     for (uint i = 0; i < size; i += kRun) {
-      Accumulator sums[kRun] = {0, 0, 0, 0};
-      for (uint d = 0; d < keys_dim; d += 8) {
-        for (uint e = 0; e < 8; ++e) {
-          const float cell = cells[(d + e) * values_dim];
-          for (uint r = 0; r < kRun; ++r) sums[r] += rows[(i + r) * keys_dim + d + e] * cell;
-        }
-      }
+      Accumulator sums[kRun] = {};
+      const RowsOf<float> own_rows = {rows + i * keys_dim, keys_dim, kRun - 1};
+      add_products(own_rows, cells, values_dim, keys_dim, sums);
       for (uint r = 0; r < kRun; ++r) {
         simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side
         const float change = values[(i + r) * values_dim] - sums[r];
@@ -268,12 +288,14 @@ template <typename T>
     const bool last = n + 1 == args.chunks;
     device float* next = cells + static_cast<ulong>(args.heads) * keys_dim * values_dim;
     const float decay = exp(end);
+    const RowsOf<T> token_keys = chunk_rows(keys, chunk, key, 0, args);
     for (uint d = 0; d < keys_dim; d += kRun) {
-      Accumulator sums[kRun] = {0, 0, 0, 0};
+      Accumulator sums[kRun] = {};
       for (uint i = 0; i < size; i += 8) {
+        simdgroup_barrier(mem_flags::mem_none);
         for (uint m = 0; m < 8; ++m) {
           const float change = changes[i + m][lane];
-          device const T* row = keys + key_row(sequence, chunk.token(i + m, args), key, args) + d;
+          device const T* row = token_keys.row(i + m) + d;
           for (uint r = 0; r < kRun; ++r) sums[r] += static_cast<float>(row[r]) * change;
         }
       }
@@ -304,22 +326,14 @@ template <typename T>
   device const float* values = u + chunk.block * size * values_dim + own;
   for (uint i = 0; i < size; ++i) changes[i][lane] = values[i * values_dim];
   for (uint i = 0; i < size && chunk.has(i, args); i += kRun) {
-    Accumulator sums[kRun] = {0, 0, 0, 0};
-    device const T* rows[kRun];
-    for (uint r = 0; r < kRun; ++r) {
-      rows[r] = queries + key_row(chunk.sequence, chunk.token(i + r, args), key, args);
-    }
-    for (uint d = 0; d < keys_dim; d += 8) {
-      for (uint e = 0; e < 8; ++e) {
-        const float cell = cells[(d + e) * values_dim];
-        for (uint r = 0; r < kRun; ++r) sums[r] += static_cast<float>(rows[r][d + e]) * cell;
-      }
-    }
+    Accumulator sums[kRun] = {};
+    add_products(chunk_rows(queries, chunk, key, i, args), cells, values_dim, keys_dim, sums);
     for (uint r = 0; r < kRun; ++r) {
       const ulong at = length_at(chunk.sequence, chunk.token(i + r, args), key, args);
       sums[r] *= factors.queries[at] * exp(chunk.decay(decays, i + r, args));
     }
-    add_lower(products + chunk.block * size * size, size, i, &changes[0][lane], sums);
+    const RowsOf<float> rows = {products + (chunk.block * size + i) * size, size, kRun - 1};
+    add_products(rows, &changes[0][lane], 32, i + kRun, sums);  // they are 0 behind the diagonal
     for (uint r = 0; r < kRun; ++r) {
       simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side
       const ulong row =
