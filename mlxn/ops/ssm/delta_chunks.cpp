@@ -41,13 +41,14 @@ struct Part {
 std::vector<Part> parts_of(const DeltaNetArgs& a) {
   using S = DeltaChunkScratch;
   const uint64_t padded = uint64_t{a.chunks} * a.chunk;
+  const uint64_t columns = (uint64_t{a.value_dim} + 31) / 32 * 32;
   return {{"lengths", &S::lengths, {2, a.sequences, a.tokens, a.key_heads}},
           {"decays", &S::decays, {a.sequences, padded, a.heads}},
           {"inverses", &S::inverses, {a.sequences, a.chunks, a.heads, a.chunk, a.chunk}},
           {"products", &S::products, {a.sequences, a.chunks, a.heads, a.chunk, a.chunk}},
           {"w", &S::w, {a.sequences, a.chunks, a.heads, a.chunk, a.key_dim}},
-          {"u", &S::u, {a.sequences, a.chunks, a.heads, a.chunk, a.value_dim}},
-          {"states", &S::states, {a.sequences, a.chunks, a.heads, a.key_dim, a.value_dim}}};
+          {"u", &S::u, {a.sequences, a.chunks, a.heads, a.chunk, columns}},
+          {"states", &S::states, {a.sequences, a.chunks, a.heads, a.key_dim, columns}}};
 }
 
 Status check_scratch(const char* op, const DeltaNetArgs& args, const DeltaNetParams& params,

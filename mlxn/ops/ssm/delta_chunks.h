@@ -5,7 +5,8 @@
 namespace mlxn {
 
 // What the stages of delta_chunks hand on, all f32 and padded to whole chunks of `size` tokens:
-// padded tokens change nothing. One is enough for all layers, one after the other.
+// padded tokens change nothing. Columns are value_dim, padded to a multiple of 32. One is enough
+// for all layers, one after the other.
 struct DeltaChunkScratch {
   uint32_t size = 0;  // 16, 32 or 64
   Buffer lengths;     // [2, sequences, tokens, key_heads]: factors of queries and of keys
@@ -13,8 +14,8 @@ struct DeltaChunkScratch {
   Buffer inverses;    // [sequences, chunks, heads, size, size]: (1 + A)^-1
   Buffer products;    // [sequences, chunks, heads, size, size]: of queries and keys, with decay
   Buffer w;           // [sequences, chunks, heads, size, key_dim]
-  Buffer u;           // [sequences, chunks, heads, size, value_dim]: then changes of the values
-  Buffer states;      // [sequences, chunks, heads, key_dim, value_dim]: before each chunk
+  Buffer u;           // [sequences, chunks, heads, size, columns]: then changes of the values
+  Buffer states;      // [sequences, chunks, heads, key_dim, columns]: before each chunk
 
   // For calls of these shapes; contents do not matter. kInvalidArgument for another chunk size.
   static Result<DeltaChunkScratch> create(const Device& device, const DeltaNetParams& params,

@@ -37,6 +37,11 @@ struct Chunk {
   }
 };
 
+// Columns of u and of states: whole simdgroups.
+inline uint padded_values(constant DeltaNetArgs& args) {
+  return (args.value_dim + 31) / 32 * 32;
+}
+
 // Factors of a token's query and key.
 struct Lengths {
   device const float* queries;
@@ -88,12 +93,16 @@ template <typename T>
     uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
   threadgroup Accumulator tile[kDeltaMostChunk][kDeltaMostChunk];
   threadgroup float left[kSlice][kDeltaMostChunk], right[kSlice][kDeltaMostChunk];
+  threadgroup float chunk_decays[kDeltaMostChunk];
   const Chunk chunk(group.z, group.y % args.heads, group.y / args.heads, args);
   const bool of_queries = group.x == 1;
   const uint key = key_head(chunk.head, args), size = args.chunk, width = max(size, 32u);
   const Lengths factors(lengths, args);
   for (uint i = 0; i < size; ++i) {
-    for (uint j = lane; j < width; j += 32) tile[i][j] = 0;
+    for (uint column = 0; column < kDeltaMostChunk; column += 32) tile[i][column + lane] = 0;
+  }
+  for (uint column = 0; column < kDeltaMostChunk; column += 32) {
+    chunk_decays[column + lane] = chunk.decay(decays, min(column + lane, size - 1), args);
   }
   for (uint slice = 0; slice < args.key_dim; slice += kSlice) {
     simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -125,12 +134,14 @@ template <typename T>
   }
   device float* to = (of_queries ? products : inverses) + chunk.block * size * size;
   for (uint i = 0; i < size; ++i) {
-    const float own = chunk.decay(decays, i, args);
     const float factor = of_queries ? 1.0f : chunk.beta(beta, i, args);
-    for (uint j = lane; j < size; j += 32) {
-      const bool below = of_queries ? j <= i : j < i;
-      const float decay = exp(min(own - chunk.decay(decays, j, args), 0.0f));
-      to[i * size + j] = below ? static_cast<float>(tile[i][j]) * factor * decay : 0.0f;
+    const uint end = of_queries ? i + 1 : i;
+    for (uint column = 0; column < size; column += 32) {
+      simdgroup_barrier(mem_flags::mem_none);
+      const uint j = column + lane;
+      const float decay = exp(min(chunk_decays[i] - chunk_decays[j], 0.0f));
+      const float value = static_cast<float>(tile[i][j]) * factor * decay;
+      if (j < size) (to + i * size)[j] = j < end ? value : 0.0f;
     }
   }
 }
@@ -143,31 +154,34 @@ template <typename T>
   const uint size = args.chunk;
   device float* own = inverses + chunk.block * size * size;
   for (uint i = 0; i < size; ++i) {
-    for (uint j = lane; j < size; j += 32) tile[i][j] = j < i ? own[i * size + j] : 0.0f;
+    for (uint column = 0; column < kDeltaMostChunk; column += 32) {
+      simdgroup_barrier(mem_flags::mem_none);
+      float a = 0;
+      if (column + lane < i) a = (own + i * size)[column + lane];
+      tile[i][column + lane] = a;
+    }
   }
   simdgroup_barrier(mem_flags::mem_threadgroup);
-  // Row by row in place: above row i stands the inverse, from it on A.
+  // Row by row in place: above row i stands the inverse, from it on A, which is 0 behind its end.
   for (uint i = 0; i < size; ++i) {
-    float sums[2] = {0, 0};
-    for (uint half_row = 0; half_row < 2; ++half_row) {
-      const uint j = min(32 * half_row + lane, size - 1);
-      Accumulator sum = 0;
-      for (uint m = 0; m < i; m += 8) {  // A is 0 behind its row's end
-        float part = 0;
-        for (uint n = 0; n < 8; ++n) part += tile[i][m + n] * tile[m + n][j];
-        sum += part;
+    Accumulator sums[2] = {};
+    for (uint m = 0; m < i; m += 8) {
+      simdgroup_barrier(mem_flags::mem_none);
+      for (uint n = 0; n < 8; ++n) {
+        sums[0] += tile[i][m + n] * tile[m + n][lane];
+        sums[1] += tile[i][m + n] * tile[m + n][lane + 32];
       }
-      sums[half_row] = (i == j ? 1.0f : 0.0f) - sum;
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint half_row = 0; half_row < 2; ++half_row) {
-      const uint j = 32 * half_row + lane;
-      if (j < size) tile[i][j] = sums[half_row];
-    }
+    tile[i][lane] = (i == lane ? 1.0f : 0.0f) - sums[0];
+    tile[i][lane + 32] = (i == lane + 32 ? 1.0f : 0.0f) - sums[1];
     simdgroup_barrier(mem_flags::mem_threadgroup);
   }
   for (uint i = 0; i < size; ++i) {
-    for (uint j = lane; j < size; j += 32) own[i * size + j] = tile[i][j];
+    for (uint column = 0; column < size; column += 32) {
+      simdgroup_barrier(mem_flags::mem_none);
+      if (column + lane < size) (own + i * size)[column + lane] = tile[i][column + lane];
+    }
   }
 }
 
@@ -216,30 +230,33 @@ template <typename T>
   const bool of_keys = group.x < key_groups;
   const uint dim = of_keys ? args.key_dim : args.value_dim;
   const uint column = (of_keys ? group.x : group.x - key_groups) * 32 + lane;
-  const uint own = min(column, dim - 1);
   const uint key = key_head(chunk.head, args);
   const Lengths factors(lengths, args);
   for (uint i = 0; i < size; ++i) {
+    simdgroup_barrier(mem_flags::mem_none);
     const uint token = chunk.token(i, args);
     const float weight = chunk.beta(beta, i, args);
+    float value = 0;
     if (of_keys) {
       const float factor = factors.keys[length_at(chunk.sequence, token, key, args)] *
                            exp(chunk.decay(decays, i, args));
-      const ulong row = key_row(chunk.sequence, token, key, args);
-      columns[i][lane] = static_cast<float>(keys[row + own]) * weight * factor;
+      device const T* row = keys + key_row(chunk.sequence, token, key, args);
+      if (column < dim) value = static_cast<float>(row[column]) * factor;
     } else {
-      const ulong row = gate_at(chunk.sequence, token, chunk.head, args) * dim;
-      columns[i][lane] = static_cast<float>(values[row + own]) * weight;
+      device const T* row = values + gate_at(chunk.sequence, token, chunk.head, args) * dim;
+      if (column < dim) value = static_cast<float>(row[column]);
     }
+    columns[i][lane] = value * weight;
   }
-  device float* to = (of_keys ? w : u) + chunk.block * size * dim + own;
+  const uint stride = of_keys ? args.key_dim : padded_values(args);
+  device float* to = (of_keys ? w : u) + (chunk.block * size * stride + column);
   for (uint i = 0; i < size; i += kRun) {
     Accumulator sums[kRun] = {};
     const RowsOf<float> rows = {inverses + (chunk.block * size + i) * size, size, kRun - 1};
     add_products(rows, &columns[0][lane], 32, i + kRun, sums);  // it is 0 behind the diagonal
     for (uint r = 0; r < kRun; ++r) {
       simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side
-      if (column < dim) to[(i + r) * dim] = sums[r];
+      if (column < stride) to[(i + r) * stride] = sums[r];
     }
   }
 }
@@ -254,39 +271,41 @@ template <typename T>
     uint lane [[thread_index_in_simdgroup]]) {
   threadgroup float changes[kDeltaMostChunk][32];
   const uint head = group.y, sequence = group.z, size = args.chunk;
-  const uint keys_dim = args.key_dim, values_dim = args.value_dim;
-  const uint column = group.x * 32 + lane, own = min(column, values_dim - 1);
-  const bool is_there = column < values_dim;
+  const uint keys_dim = args.key_dim, stride = padded_values(args);
+  const uint column = group.x * 32 + lane, own = min(column, args.value_dim - 1);
+  const bool is_there = column < args.value_dim;
   const uint key = key_head(head, args);
   const Lengths factors(lengths, args);
   const ulong state_row =
-      ((static_cast<ulong>(sequence) * args.heads + head) * values_dim + own) * keys_dim;
+      ((static_cast<ulong>(sequence) * args.heads + head) * args.value_dim + own) * keys_dim;
   const Chunk start(sequence, head, 0, args);
-  device float* before = states + start.block * keys_dim * values_dim + own;
+  device float* before = states + (start.block * keys_dim * stride + column);
   for (uint d = 0; d < keys_dim; ++d) {
-    if (is_there) before[static_cast<ulong>(d) * values_dim] = state[state_row + d];
+    simdgroup_barrier(mem_flags::mem_none);
+    const float cell = state[state_row + d];
+    before[d * stride] = is_there ? cell : 0.0f;
   }
   for (uint n = 0; n < args.chunks; ++n) {
     const Chunk chunk(sequence, head, n, args);
-    device float* cells = states + chunk.block * keys_dim * values_dim + own;
+    device float* cells = states + (chunk.block * keys_dim * stride + column);
     device const float* rows = w + chunk.block * size * keys_dim;
-    device float* values = u + chunk.block * size * values_dim + own;
+    device float* values = u + (chunk.block * size * stride + column);
     const float end = chunk.decay(decays, size - 1, args);
     for (uint i = 0; i < size; i += kRun) {
       Accumulator sums[kRun] = {};
       const RowsOf<float> own_rows = {rows + i * keys_dim, keys_dim, kRun - 1};
-      add_products(own_rows, cells, values_dim, keys_dim, sums);
+      add_products(own_rows, cells, stride, keys_dim, sums);
       for (uint r = 0; r < kRun; ++r) {
         simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side
-        const float change = values[(i + r) * values_dim] - sums[r];
+        const float change = values[(i + r) * stride] - sums[r];
         const float factor = exp(end - chunk.decay(decays, i + r, args)) *
                              factors.keys[length_at(sequence, chunk.token(i + r, args), key, args)];
         changes[i + r][lane] = chunk.has(i + r, args) ? change * factor : 0.0f;
-        if (is_there) values[(i + r) * values_dim] = change;
+        values[(i + r) * stride] = change;
       }
     }
     const bool last = n + 1 == args.chunks;
-    device float* next = cells + static_cast<ulong>(args.heads) * keys_dim * values_dim;
+    device float* next = cells + static_cast<ulong>(args.heads) * keys_dim * stride;
     const float decay = exp(end);
     const RowsOf<T> token_keys = chunk_rows(keys, chunk, key, 0, args);
     for (uint d = 0; d < keys_dim; d += kRun) {
@@ -301,9 +320,12 @@ template <typename T>
       }
       for (uint r = 0; r < kRun; ++r) {
         simdgroup_barrier(mem_flags::mem_none);
-        const float cell = decay * cells[(d + r) * values_dim] + sums[r];
-        if (is_there && !last) next[(d + r) * values_dim] = cell;
-        if (is_there && last) new_state[state_row + d + r] = cell;
+        const float cell = decay * cells[(d + r) * stride] + sums[r];
+        if (!last) {
+          next[(d + r) * stride] = cell;
+        } else if (is_there) {
+          new_state[state_row + d + r] = cell;
+        }
       }
     }
   }
@@ -318,16 +340,19 @@ template <typename T>
     uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
   threadgroup float changes[kDeltaMostChunk][32];
   const Chunk chunk(group.z, group.y % args.heads, group.y / args.heads, args);
-  const uint size = args.chunk, keys_dim = args.key_dim, values_dim = args.value_dim;
-  const uint column = group.x * 32 + lane, own = min(column, values_dim - 1);
+  const uint size = args.chunk, keys_dim = args.key_dim, stride = padded_values(args);
+  const uint column = group.x * 32 + lane;
   const uint key = key_head(chunk.head, args);
   const Lengths factors(lengths, args);
-  device const float* cells = states + chunk.block * keys_dim * values_dim + own;
-  device const float* values = u + chunk.block * size * values_dim + own;
-  for (uint i = 0; i < size; ++i) changes[i][lane] = values[i * values_dim];
+  device const float* cells = states + (chunk.block * keys_dim * stride + column);
+  device const float* values = u + (chunk.block * size * stride + column);
+  for (uint i = 0; i < size; ++i) {
+    simdgroup_barrier(mem_flags::mem_none);
+    changes[i][lane] = values[i * stride];
+  }
   for (uint i = 0; i < size && chunk.has(i, args); i += kRun) {
     Accumulator sums[kRun] = {};
-    add_products(chunk_rows(queries, chunk, key, i, args), cells, values_dim, keys_dim, sums);
+    add_products(chunk_rows(queries, chunk, key, i, args), cells, stride, keys_dim, sums);
     for (uint r = 0; r < kRun; ++r) {
       const ulong at = length_at(chunk.sequence, chunk.token(i + r, args), key, args);
       sums[r] *= factors.queries[at] * exp(chunk.decay(decays, i + r, args));
@@ -337,9 +362,9 @@ template <typename T>
     for (uint r = 0; r < kRun; ++r) {
       simdgroup_barrier(mem_flags::mem_none);  // the lanes store side by side
       const ulong row =
-          gate_at(chunk.sequence, chunk.token(i + r, args), chunk.head, args) * values_dim;
-      if (column < values_dim && chunk.has(i + r, args)) {
-        output[row + column] = static_cast<T>(static_cast<float>(sums[r]));
+          gate_at(chunk.sequence, chunk.token(i + r, args), chunk.head, args) * args.value_dim;
+      if (column < args.value_dim && chunk.has(i + r, args)) {
+        (output + row)[column] = static_cast<T>(static_cast<float>(sums[r]));
       }
     }
   }

@@ -34,6 +34,7 @@ struct Net {
   DeltaHeads head_map = DeltaHeads::kTiled;
   float scale = 0.5f;
   uint64_t chunks() const { return (tokens - 1) / size + 1; }
+  uint64_t columns() const { return (value_dim + 31) / 32 * 32; }
 };
 
 // A chunk of a head, with tokens behind the last one as zeros.
@@ -73,7 +74,7 @@ struct Chunk {
     return v[tensor][(block() * net.size + i) * dim + d];
   }
   double& cell(uint64_t d, uint64_t e) const {
-    return v[kStates][(block() * net.key_dim + d) * net.value_dim + e];
+    return v[kStates][(block() * net.key_dim + d) * net.columns() + e];
   }
 };
 
@@ -130,7 +131,7 @@ void updates(const Chunk& c) {
     for (uint64_t m = 0; m <= i; ++m) {
       const double factor = c.square(kInverses, i, m) * c.beta(m);
       for (uint64_t d = 0; d < c.net.value_dim; ++d) {
-        c.row(kU, i, d, c.net.value_dim) += factor * c.value(m, d);
+        c.row(kU, i, d, c.net.columns()) += factor * c.value(m, d);
       }
       for (uint64_t d = 0; d < c.net.key_dim; ++d) {
         c.row(kW, i, d, c.net.key_dim) += factor * std::exp(c.decay(m)) * c.key(m, d);
@@ -141,11 +142,11 @@ void updates(const Chunk& c) {
 
 // All chunks of a head.
 void states(const Net& net, Values& v, uint64_t s, uint64_t h) {
-  const uint64_t keys = net.key_dim, values = net.value_dim;
-  std::vector<double> state(keys * values);
-  const uint64_t begin = (s * net.heads + h) * keys * values;
-  for (uint64_t i = 0; i < state.size(); ++i) {
-    state[i] = v[kState][begin + i % values * keys + i / values];
+  const uint64_t keys = net.key_dim, values = net.columns();
+  std::vector<double> state(keys * values, 0.0);
+  const uint64_t begin = (s * net.heads + h) * net.value_dim * keys;
+  for (uint64_t i = 0; i < net.value_dim * keys; ++i) {
+    state[i % keys * values + i / keys] = v[kState][begin + i];
   }
   for (uint64_t n = 0; n < net.chunks(); ++n) {
     const Chunk c = {net, v, s, n, h};
@@ -165,8 +166,8 @@ void states(const Net& net, Values& v, uint64_t s, uint64_t h) {
     }
     state = next;
   }
-  for (uint64_t i = 0; i < state.size(); ++i) {
-    v[kNewState][begin + i % values * keys + i / values] = state[i];
+  for (uint64_t i = 0; i < net.value_dim * keys; ++i) {
+    v[kNewState][begin + i] = state[i % keys * values + i / keys];
   }
 }
 
@@ -177,7 +178,7 @@ void output(const Chunk& c) {
       for (uint64_t d = 0; d < c.net.key_dim; ++d) sum += c.query(i, d) * c.cell(d, e);
       sum *= std::exp(c.decay(i));
       for (uint64_t j = 0; j <= i; ++j) {
-        sum += c.square(kProducts, i, j) * c.row(kU, j, e, c.net.value_dim);
+        sum += c.square(kProducts, i, j) * c.row(kU, j, e, c.net.columns());
       }
       c.v[kOutput][c.gate_at(i) * c.net.value_dim + e] = sum;
     }
@@ -255,8 +256,8 @@ std::vector<Tensor> tensors_of(const Net& n, Dtype dtype, const Stage& stage) {
       {kF32, square, Role::kIn, triangle},
       {kF32, square, Role::kIn, triangle},
       {kF32, {n.sequences, n.chunks(), n.heads, n.size, n.key_dim}, Role::kIn, uniform(-0.2, 0.2)},
-      {kF32, {n.sequences, n.chunks(), n.heads, n.size, n.value_dim}},
-      {kF32, {n.sequences, n.chunks(), n.heads, n.key_dim, n.value_dim}}};
+      {kF32, {n.sequences, n.chunks(), n.heads, n.size, n.columns()}},
+      {kF32, {n.sequences, n.chunks(), n.heads, n.key_dim, n.columns()}}};
   for (size_t tensor : stage.written) out[tensor].role = Role::kOut;
   if (stage.in_place) out[stage.written[0]].role = Role::kInOut;
   return out;
