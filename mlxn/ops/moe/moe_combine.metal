@@ -39,6 +39,28 @@ template <typename T>
   (output + row)[i] = sum;
 }
 
+constant constexpr uint kColumns = 8;  // of a thread at a time, `threads` apart
+
+struct Thread {
+  uint index, threads;
+};
+
+// A token's sums over its slots, for the columns from `begin` on. All threads call.
+template <typename T>
+inline void weighted_columns(device const T* experts, device const float* weights,
+                             constant MoeCombineNormArgs& args, uint begin, Thread own,
+                             thread Accumulator* sums) {
+  for (uint j = 0; j < kColumns; ++j) sums[j] = 0;
+  for (uint s = 0; s < args.slots; ++s) {
+    simdgroup_barrier(mem_flags::mem_none);  // the lanes read side by side
+    device const T* row = experts + static_cast<ulong>(s) * args.dim + own.index;
+    for (uint j = 0; j < kColumns; ++j) {
+      const uint i = begin + j * own.threads;
+      if (i + own.index < args.dim) sums[j] += weights[s] * static_cast<float>(row[i]);
+    }
+  }
+}
+
 template <typename T>
 [[kernel]] void moe_combine_norm(
     device const T* experts [[buffer(0)]], device const float* weights [[buffer(1)]],
@@ -53,11 +75,20 @@ template <typename T>
   const ulong row = static_cast<ulong>(token) * args.dim;
   device const T* x = experts + row * args.slots;
   device const float* w = weights + static_cast<ulong>(token) * args.slots;
-  Accumulator squares = 0, residual_squares = 0;
-  for (uint i = first; i < args.dim; i += threads) {
-    const float own = weighted(x, w, args.dim, args.slots, i), other = (residual + row)[i];
-    squares += own * own;
-    residual_squares += other * other;
+  device const float* rest = residual + row + first;
+  const uint rounds = (args.dim - 1) / (kColumns * threads) + 1;
+  Accumulator own[kColumns], squares = 0, residual_squares = 0;
+  for (uint round = 0; round < rounds; ++round) {
+    const uint begin = round * kColumns * threads;
+    weighted_columns(x, w, args, begin, Thread{first, threads}, own);
+    simdgroup_barrier(mem_flags::mem_none);
+    for (uint j = 0; j < kColumns; ++j) {
+      const uint i = begin + j * threads;
+      float other = 0;
+      if (i + first < args.dim) other = rest[i];
+      squares += own[j] * own[j];
+      residual_squares += other * other;
+    }
   }
   const float count = static_cast<float>(args.dim);
   const float inverse =
@@ -65,10 +96,18 @@ template <typename T>
   const float total = threadgroup_sum(static_cast<float>(residual_squares), scratch, place);
   const bool norms = args.has_residual_weight != 0;
   const float residual_inverse = norms ? 1.0f / sqrt(total / count + args.eps) : 1.0f;
-  for (uint i = first; i < args.dim; i += threads) {
-    const float own = weighted(x, w, args.dim, args.slots, i);
-    const float scale = norms ? residual_inverse * residual_weight[i] : 1.0f;
-    (output + row)[i] = (residual + row)[i] * scale + own * inverse * norm_weight[i];
+  for (uint round = 0; round < rounds; ++round) {
+    const uint begin = round * kColumns * threads;
+    weighted_columns(x, w, args, begin, Thread{first, threads}, own);
+    for (uint j = 0; j < kColumns; ++j) {
+      simdgroup_barrier(mem_flags::mem_none);  // ... and store so
+      const uint i = begin + j * threads;
+      if (i + first < args.dim) {
+        const float scale = norms ? residual_inverse * (residual_weight + first)[i] : 1.0f;
+        const float norm = own[j] * inverse * (norm_weight + first)[i];
+        (output + row + first)[i] = rest[i] * scale + norm;
+      }
+    }
   }
 }
 
