@@ -7,6 +7,7 @@
 #include "mlxn/ops/common/float_type.h"
 #include "mlxn/ops/common/validate.h"
 #include "mlxn/ops/kv/kv_copy_args.h"
+#include "mlxn/ops/kv/kv_range.h"
 
 namespace mlxn {
 namespace {
@@ -56,31 +57,6 @@ Result<KvCopyPlace> check_pair(const KvCopyParams& params, bool is_value, uint64
   return KvCopyPlace{shape[1] * dim, dim, dim};
 }
 
-// How many tokens; fills in where they come from and where they go.
-Result<uint64_t> check_range(const KvCopyParams& params, uint64_t capacity, KvCopyArgs& args) {
-  const uint64_t tokens = params.keys.shape()[0];
-  const uint64_t count =
-      params.count != 0 ? params.count : saturating_sub(tokens, params.first_token);
-  if (count == 0 || !span_fits(params.first_token, count, tokens)) {
-    return Error(ErrorCode::kOutOfRange, str(kOp, ": ", count, " tokens from ", params.first_token,
-                                             " on, expected some of ", tokens));
-  }
-  const bool fits = params.ring ? count <= capacity : span_fits(params.position, count, capacity);
-  if (!fits) {
-    return Error(ErrorCode::kOutOfRange,
-                 str(kOp, ": ", count, " tokens at position ", params.position,
-                     params.ring ? " of a ring" : "", ", expected room in ", capacity, " rows"));
-  }
-  MLXN_ASSIGN(args.capacity, fits_32_bits(kOp, "rows of the cache", capacity));
-  if (capacity > UINT32_MAX / 2) {
-    return Error(ErrorCode::kOutOfRange,
-                 str(kOp, ": ", capacity, " rows of the cache, expected at most ", UINT32_MAX / 2));
-  }
-  MLXN_ASSIGN(args.first_token, fits_32_bits(kOp, "tokens", params.first_token));
-  args.first_row = static_cast<uint32_t>(params.position % capacity);
-  return count;
-}
-
 Status check_memory(const KvCopyParams& params) {
   for (const Buffer* cache : {&params.key_cache, &params.value_cache}) {
     MLXN_TRY(check_apart(kOp, *cache, params.keys, "keys"));
@@ -98,7 +74,11 @@ Status kv_copy(ComputeEncoder& encoder, const KvCopyParams& params) {
   MLXN_ASSIGN(args.key, check_pair(params, false, capacity));
   MLXN_ASSIGN(args.value, check_pair(params, true, capacity));
   MLXN_ASSIGN(args.heads, fits_32_bits(kOp, "heads", keys.shape()[1]));
-  MLXN_ASSIGN(const uint64_t count, check_range(params, capacity, args));
+  MLXN_ASSIGN(const KvRows rows,
+              check_kv_range(kOp, {position, first, limit, ring}, keys.shape()[0], capacity));
+  args.capacity = rows.capacity;
+  args.first_token = rows.first_token;
+  args.first_row = rows.first_row;
   MLXN_TRY(check_memory(params));
   const std::string kernel =
       str(kOp, "_", to_string(keys.dtype()), "_", to_string(key_cache.dtype()));
@@ -108,7 +88,7 @@ Status kv_copy(ComputeEncoder& encoder, const KvCopyParams& params) {
   return encoder.dispatch(
       {.pipeline = pipeline,
        .bindings = {{0, keys}, {1, values}, {2, key_cache}, {3, value_cache}, {4, as_bytes(args)}},
-       .grid = {blocks ? width / 32 : width, args.heads, 2 * count},
+       .grid = {blocks ? width / 32 : width, args.heads, 2 * uint64_t{rows.count}},
        .threadgroup = {blocks ? 32u : 64u, 1, 1},
        .kind = blocks ? DispatchKind::kThreadgroups : DispatchKind::kThreads,
        .declared = true,

@@ -160,7 +160,7 @@ std::vector<WrongCall> wrong_calls() {
        {rows, cache, cache},
        with(0, 4, 2, false),
        kOutOfRange,
-       "kv_copy: 2 tokens from 4 on, expected some of 5"},
+       "kv_copy: 2 tokens from 4 on, expected some of 5, which are at most 4294967295"},
       {"no tokens",
        {rows, cache, cache},
        with(0, 5, 0, false),
