@@ -13,12 +13,12 @@ namespace mlxn {
 // elements a row has one norm, its length; 512 elements have two, the root mean square of each
 // half, and the scale factor.
 struct TqEncodeParams {
-  const Buffer& input;  // f32, f16 or bf16 [tokens, heads, dim]; dim is 64, 128, 256 or 512
-  const Buffer& codes;  // u8 [heads, capacity, dim / 2] for 4 bits, the even element in the low
-                        // half of a byte, else [heads, capacity, dim]
-  const Buffer& norms;       // f32 [heads, capacity, 1], for a dim of 512 [heads, capacity, 2]
-  uint32_t bits = 4;         // 4, 5, 6 or 8
-  uint64_t position = 0;     // of the first token that is encoded
+  const Buffer& input;    // f32, f16 or bf16 [tokens, heads, dim]; dim is 64, 128, 256 or 512
+  const Buffer& codes;    // u8 [heads, capacity, dim / 2] for 4 bits, the even element in the low
+                          // half of a byte, else [heads, capacity, dim]
+  const Buffer& norms;    // f32 [heads, capacity, 1], for a dim of 512 [heads, capacity, 2]
+  uint32_t bits = 4;      // 4, 5, 6 or 8
+  uint64_t position = 0;  // of the first token that is encoded
   uint64_t first_token = 0;  // of the input
   uint64_t count = 0;        // tokens to encode; 0: all from the first on
   bool ring = false;         // position p lies in row p % capacity; else in row p
