@@ -83,6 +83,10 @@ template <typename T, uint D>
   const uint block_row = tile / args.share / kSdpaRows,
              block_columns = (args.keys - 1) / kSdpaKeys + 1;
 
+  ulong query_at[kRows];
+  for (uint m = 0; m < kRows; ++m) {
+    query_at[m] = SdpaRow(args, batch, kv_head, min(first + m, count - 1)).at(args.query);
+  }
   Accumulator sums[D / kLanes * kRows];
   for (uint i = 0; i < D / kLanes * kRows; ++i) sums[i] = 0.0f;
   SdpaState states[kRows];
@@ -101,8 +105,7 @@ template <typename T, uint D>
       threadgroup_barrier(mem_flags::mem_threadgroup);
       stage_keys(heads.keys, args, chunk, part, turned, lane, simdgroup);
       for (uint m = 0; m < kRows; ++m) {
-        const SdpaRow row(args, batch, kv_head, min(first + m, count - 1));
-        stage_query(buffers, args, row.at(args.query), part, own_queries + m * kPart, lane);
+        stage_query(buffers, args, query_at[m], part, own_queries + m * kPart, lane);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
       for (uint d = 0; d < kPart; d += 8) {

@@ -52,16 +52,8 @@ inline float codebook_value(uint32_t bits, uint32_t code) {
   return code < half ? -value : value;
 }
 
-// The code of the nearest value; of two that are as near the lower one.
-inline uint32_t nearest_code(uint32_t bits, float value) {
-  const uint32_t half = 1u << (bits - 1);
-  const float magnitude = value < 0 ? -value : value;
-  uint32_t count = 0;  // of values whose upper end lies below
-  for (uint32_t step = half / 2; step > 0; step /= 2) {
-    const uint32_t code = half + count + step - 1;
-    const float end = 0.5f * (codebook_value(bits, code) + codebook_value(bits, code + 1));
-    const bool below = value > 0 ? end < magnitude : end <= magnitude;
-    count += below ? step : 0;
-  }
-  return value > 0 ? half + count : half - 1 - count;
+// Where the code behind `code` begins: halfway between their values. A value that lies there
+// belongs to the lower one.
+inline float codebook_end(uint32_t bits, uint32_t code) {
+  return 0.5f * (codebook_value(bits, code) + codebook_value(bits, code + 1));
 }

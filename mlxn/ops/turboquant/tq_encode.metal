@@ -6,7 +6,7 @@
 #include "mlxn/ops/turboquant/hadamard_row.h"
 #include "mlxn/ops/turboquant/tq_args.h"
 
-constant constexpr uint kMostDim = 512, kLanes = 32;
+constant constexpr uint kMostDim = 512, kMostHalf = 128, kLanes = 32;
 
 // The square root of the sum of squares of `count` elements.
 inline float norm_of(threadgroup const float* elements, uint count, uint lane) {
@@ -18,16 +18,38 @@ inline float norm_of(threadgroup const float* elements, uint count, uint lane) {
   return sqrt(simd_sum(static_cast<float>(squares)));
 }
 
+// The code of the nearest value. ends[j] is where the code half + j ends, infinity for the last
+// one.
+inline uint nearest_code(threadgroup const float* ends, uint half, float value) {
+  const float magnitude = abs(value);
+  const uint negative = value > 0 ? 0 : 1;
+  uint count = 0;  // of ends below
+#pragma unroll
+  for (uint step = kMostHalf / 2; step > 0; step /= 2) {
+    const float end = ends[count + step - 1];
+    const uint below = (end < magnitude ? 1u : 0u) | (end == magnitude ? negative : 0u);
+    count += below * step;
+  }
+  return negative != 0 ? half - 1 - count : half + count;
+}
+
 [[kernel, max_total_threads_per_threadgroup(kLanes)]] void tq_encode(
     device const uchar* input [[buffer(0)]], device uchar* codes [[buffer(1)]],
     device float* norms [[buffer(2)]], constant TqArgs& args [[buffer(3)]],
     uint2 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
-  threadgroup float row[kMostDim];
+  threadgroup float row[kMostDim], ends[kMostHalf];
   const uint head = group.x, dim = args.dim;
   const ulong from = (static_cast<ulong>(args.first_token + group.y) * args.heads + head) * dim;
   for (uint i = 0; i < dim; i += kLanes) {
     const float x = load_float(input, from + i + lane, args.input_type);
     (row + i)[lane] = dim >= 256 ? x * sign_of(i + lane) : x;
+  }
+  const uint half = codebook_levels(args.bits) / 2;
+  for (uint i = 0; i < kMostHalf; i += kLanes) {
+    float end = INFINITY;
+    if (i + lane + 1 < half) end = codebook_end(args.bits, half + i + lane);
+    simdgroup_barrier(mem_flags::mem_none);  // reads first, then the lanes store side by side
+    (ends + i)[lane] = end;
   }
   hadamard_row(row, dim, Worker{lane, 0, 1});
 
@@ -50,12 +72,15 @@ inline float norm_of(threadgroup const float* elements, uint count, uint lane) {
   if (args.bits == 4) {
     for (uint i = 0; i < dim / 2; i += kLanes) {
       threadgroup const float* pair = row + 2 * (i + lane);
-      const uint low = nearest_code(4, pair[0]), high = nearest_code(4, pair[1]);
+      const uint low = nearest_code(ends, half, pair[0]), high = nearest_code(ends, half, pair[1]);
+      simdgroup_barrier(mem_flags::mem_none);
       (own + i)[lane] = static_cast<uchar>(low | high << 4);
     }
     return;
   }
   for (uint i = 0; i < dim; i += kLanes) {
-    (own + i)[lane] = static_cast<uchar>(nearest_code(args.bits, (row + i)[lane]));
+    const uint code = nearest_code(ends, half, (row + i)[lane]);
+    simdgroup_barrier(mem_flags::mem_none);
+    (own + i)[lane] = static_cast<uchar>(code);
   }
 }
