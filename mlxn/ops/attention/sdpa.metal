@@ -9,7 +9,7 @@
 // of key t, then sums up elements t, t + 32, ... of the results. The order of all sums depends on
 // the positions of keys alone.
 //
-// sdpa_row_{1,8}_{64,128,256,576}_{f32,f16,bf16}: the same for one query, with 1 or 8 of the heads
+// sdpa_row_{1,4}_{64,128,256,576}_{f32,f16,bf16}: the same for one query, with 1 or 4 of the heads
 // that share a head of keys. Grid: threadgroups of 128 threads, (heads / rows at once, kv heads,
 // batch). Chunks are dealt out to four simdgroups in turn, whose results are put together.
 //
@@ -165,11 +165,11 @@ template <typename T, uint D, uint M>
   MLXN_KERNEL("sdpa_tile_256_" #format, sdpa_tile, type, 256);    \
   MLXN_KERNEL("sdpa_tile_576_" #format, sdpa_tile, type, 576);    \
   MLXN_KERNEL("sdpa_row_1_64_" #format, sdpa_row, type, 64, 1);   \
-  MLXN_KERNEL("sdpa_row_8_64_" #format, sdpa_row, type, 64, 8);   \
+  MLXN_KERNEL("sdpa_row_4_64_" #format, sdpa_row, type, 64, 4);   \
   MLXN_KERNEL("sdpa_row_1_128_" #format, sdpa_row, type, 128, 1); \
-  MLXN_KERNEL("sdpa_row_8_128_" #format, sdpa_row, type, 128, 8); \
+  MLXN_KERNEL("sdpa_row_4_128_" #format, sdpa_row, type, 128, 4); \
   MLXN_KERNEL("sdpa_row_1_256_" #format, sdpa_row, type, 256, 1); \
-  MLXN_KERNEL("sdpa_row_8_256_" #format, sdpa_row, type, 256, 8); \
+  MLXN_KERNEL("sdpa_row_4_256_" #format, sdpa_row, type, 256, 4); \
   MLXN_KERNEL("sdpa_row_1_576_" #format, sdpa_row, type, 576, 1); \
-  MLXN_KERNEL("sdpa_row_8_576_" #format, sdpa_row, type, 576, 8);
+  MLXN_KERNEL("sdpa_row_4_576_" #format, sdpa_row, type, 576, 4);
 MLXN_EACH_FLOAT_FORMAT(MLXN_ENTRY)

@@ -96,7 +96,7 @@ Status tq_attention(ComputeEncoder& encoder, const TqAttentionParams& params) {
   }
   bindings.push_back({5, params.output});
   bindings.push_back({6, as_bytes(args)});
-  const uint32_t at_once = args.sdpa.share == 1 ? 1 : 8;
+  const uint32_t at_once = args.sdpa.share == 1 ? 1 : 4;
   const std::string kernel =
       str(kOp, "_", at_once, "_", args.sdpa.dim <= 256 ? 256 : 512, "_", params.bits == 4 ? 4 : 8);
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));

@@ -1,5 +1,5 @@
-// tq_attention_{1,8}_{256,512}_{4,8}: softmax(scale * q k^T) v for one query, rotated, over keys
-// and values in codes, of 4 bits, or of 5 to 8 with a byte each. With 1 or 8 of the heads that
+// tq_attention_{1,4}_{256,512}_{4,8}: softmax(scale * q k^T) v for one query, rotated, over keys
+// and values in codes, of 4 bits, or of 5 to 8 with a byte each. With 1 or 4 of the heads that
 // share a head of keys, of up to 256 or 512 elements. Buffers: 0 queries [heads, dim], 1 codes and
 // 2 norms of keys, 3 those of values, 4, see tq_encode.h, 5 output [heads, dim], 6 TqAttentionArgs.
 // Grid: threadgroups of 128 threads, (heads / heads at once, kv heads). Otherwise as sdpa_row of
@@ -78,8 +78,8 @@ template <uint D, uint M, bool Nibbles>
 
 #define MLXN_ENTRY(dim)                                                  \
   MLXN_KERNEL("tq_attention_1_" #dim "_4", tq_attention, dim, 1, true);  \
-  MLXN_KERNEL("tq_attention_8_" #dim "_4", tq_attention, dim, 8, true);  \
+  MLXN_KERNEL("tq_attention_4_" #dim "_4", tq_attention, dim, 4, true);  \
   MLXN_KERNEL("tq_attention_1_" #dim "_8", tq_attention, dim, 1, false); \
-  MLXN_KERNEL("tq_attention_8_" #dim "_8", tq_attention, dim, 8, false);
+  MLXN_KERNEL("tq_attention_4_" #dim "_8", tq_attention, dim, 4, false);
 MLXN_ENTRY(256)
 MLXN_ENTRY(512)
