@@ -398,7 +398,8 @@ std::vector<OpCases> sdpa_cases() {
   bench({.sizes = {1, 16, 8, 1, 1024, 256}, .type = kF16});
   bench({.sizes = {1, 16, 2, 1, 1024, 512}, .type = kF16});
   bench({.sizes = {1, 12, 12, 128, 128, 64}, .type = kF32});
-  bench({.sizes = {1, 8, 2, 512, 512, 128}, .type = kF16, .causal = true});
+  for (Dtype type : kFloats)
+    bench({.sizes = {1, 8, 2, 512, 512, 128}, .type = type, .causal = true});
   bench({.sizes = {1, 4, 2, 256, 256, 256}, .type = kBf16, .causal = true});
   bench({.sizes = {1, 2, 1, 128, 512, 512}, .type = kBf16, .causal = true});
   return {out};

@@ -50,6 +50,8 @@ struct SdpaSpan {
     first = min(first, static_cast<ulong>(args.keys));
     end = max(end, first);
   }
+  bool has(ulong key) const { return first <= key && key < end; }
+  bool has_chunk(ulong start) const { return first <= start && start + kSdpaKeys <= end; }
 };
 
 // Whatever a mask hides, it hides.
@@ -61,14 +63,13 @@ inline float masked(float score, device const uchar* mask, ulong at, uint type) 
 
 // The score of a key from its product with the query; -infinity when the row does not see it.
 inline float finished_score(float product, thread const SdpaBuffers& buffers,
-                            constant SdpaArgs& args, thread const SdpaRow& row, SdpaSpan span,
-                            ulong key, bool with_mask) {
+                            constant SdpaArgs& args, thread const SdpaRow& row, ulong key,
+                            bool seen, bool with_mask) {
   float score = product * args.scale;
   if (args.soft_cap > 0) {
     simdgroup_barrier(mem_flags::mem_none);  // caps that nobody asked for are not computed
     score = args.soft_cap * precise::tanh(score / args.soft_cap);
   }
-  const bool seen = span.first <= key && key < span.end;
   if (with_mask && seen) {
     score = masked(score, buffers.mask, row.at(args.mask) + key, args.mask_type);
   }
@@ -109,4 +110,76 @@ struct SdpaState {
 
 inline float sdpa_result(float sum, float rescale, float total) {
   return total == 0.0f ? 0.0f : sum * rescale / total;
+}
+
+// A chunk of keys, and those of them that exist.
+struct SdpaChunk {
+  ulong first;
+  uint last;  // of the keys
+  uint key(uint i) const { return min(static_cast<uint>(first) + i, last); }
+};
+
+// Keys and values as floats. element + lane is inside of a row.
+template <typename T>
+struct FloatHeads {
+  device const T* keys;
+  device const T* values;
+  ulong key_row, value_row;
+
+  FloatHeads(device const T* key, device const T* value, constant SdpaArgs& args, uint batch,
+             uint head)
+      : keys(key + batch * args.key.batch + head * args.key.head),
+        values(value + batch * args.value.batch + head * args.value.head),
+        key_row(args.key.row),
+        value_row(args.value.row) {}
+  float key(uint index, uint element, uint lane) const {
+    return static_cast<float>((keys + index * key_row + element)[lane]);
+  }
+  float value(uint index, uint element, uint lane) const {
+    return static_cast<float>((values + index * value_row + element)[lane]);
+  }
+};
+
+// Adds a chunk's values with the weights of M rows to elements `begin` + lane of their results.
+// Plain: all rows see all keys. Whole: there are elements for all threads.
+template <bool Plain, bool Whole, typename Heads, uint M>
+inline void add_values(thread Accumulator* sums, thread const float (&rescale)[M],
+                       thread const Heads& heads, uint dim, SdpaChunk chunk,
+                       threadgroup const float* weights, uint begin, uint lane) {
+  const bool inside = Whole || begin + lane < dim;
+  Accumulator own[M];
+#pragma unroll
+  for (uint m = 0; m < M; ++m) own[m] = static_cast<float>(sums[m]) * rescale[m];
+  for (uint from = 0; from < kSdpaKeys; from += 8) {
+#pragma unroll
+    for (uint i = 0; i < 8; ++i) {
+      float value = 0;
+      if (inside) value = heads.value(chunk.key(from + i), begin, lane);
+#pragma unroll
+      for (uint m = 0; m < M; ++m) {
+        const float weight = weights[m * kSdpaKeys + from + i];
+        const float sum = fma(weight, value, own[m]);
+        own[m] = Plain || weight != 0.0f ? sum : static_cast<float>(own[m]);
+      }
+    }
+  }
+#pragma unroll
+  for (uint m = 0; m < M; ++m) sums[m] = own[m];
+}
+
+// To all elements of results of up to D elements.
+template <uint D, typename Heads, uint M>
+inline void add_all_values(thread Accumulator* sums, thread const float (&rescale)[M],
+                           thread const Heads& heads, uint dim, SdpaChunk chunk,
+                           threadgroup const float* weights, bool plain, uint lane) {
+  for (uint c = 0; c < dim; c += 32) {
+    thread Accumulator* to = sums + c / 32 * M;
+    if (c + 32 > dim) {
+      add_values<false, false>(to, rescale, heads, dim, chunk, weights, c, lane);
+    } else if (plain) {
+      add_values<true, true>(to, rescale, heads, dim, chunk, weights, c, lane);
+    } else {
+      add_values<false, true>(to, rescale, heads, dim, chunk, weights, c, lane);
+    }
+  }
 }
