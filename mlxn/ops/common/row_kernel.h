@@ -9,8 +9,6 @@
       uint first [[thread_position_in_threadgroup]], uint step [[threads_per_threadgroup]],       \
       uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]], \
       uint simdgroups [[simdgroups_per_threadgroup]]
-<<<<<<< HEAD
-=======
 // What these arguments say, for functions of a kernel.
 struct RowThreads {
   threadgroup float* scratch;
@@ -19,7 +17,6 @@ struct RowThreads {
 };
 #define MLXN_ROW_THREADS \
   { scratch, first, step, MLXN_ROW_PLACE }
->>>>>>> h1
 #define MLXN_ROW_PLACE          \
   Place {                       \
     lane, simdgroup, simdgroups \

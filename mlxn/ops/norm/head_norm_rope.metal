@@ -74,10 +74,6 @@ template <typename T, typename W>
                                device T* output [[buffer(3)]], device bfloat* copy [[buffer(4)]],
                                device T* permuted [[buffer(5)]],
                                constant HeadNormRopeArgs& args [[buffer(6)]], MLXN_ROW_ARGUMENTS) {
-<<<<<<< HEAD
-  constant RopePlaces& places = args.places;
-=======
->>>>>>> h1
   const uint token = group / args.heads, head = group % args.heads;
   const ulong dim = args.dim, begin = group * dim;
   const ulong other = (static_cast<ulong>(head) * args.tokens + token) * dim;

@@ -75,11 +75,7 @@ template <typename T, typename W>
   const NormRow<T, W, kAnyParts> row = {
       input + begin, residual + begin, weight,        bias,   gate + begin,
       factor,        output + begin,   total + begin, copied, args.parts};
-<<<<<<< HEAD
-  const RowThreads threads = {scratch, first, step, MLXN_ROW_PLACE};
-=======
   const RowThreads threads = MLXN_ROW_THREADS;
->>>>>>> h1
   // What models use has loops without questions.
   switch (args.parts) {
     case 0: return norm_row<0>(row, args, threads);

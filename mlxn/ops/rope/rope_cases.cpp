@@ -149,12 +149,9 @@ void add_slices(std::vector<OpCase>& out) {
                       .rotary_dims = 64,
                       .dtype = kBf16};
   out.push_back(make_case(" partial", qwen, Use::kBench));
-<<<<<<< HEAD
-=======
   Setup own = qwen;
   own.in_place = true;
   out.push_back(make_case(" partial in place", own, Use::kBench));
->>>>>>> h1
   const Setup inverse = {
       .tokens = 512, .heads = 32, .dim = 128, .pairs = RopePairs::kHalves, .inverse = true};
   out.push_back(make_case(" back", inverse, Use::kBench));
