@@ -52,6 +52,15 @@ Shape with_size(const Tensor& tensor, size_t dimension, int change) {
   return Shape(sizes);
 }
 
+// A view with much room behind it, which is not the tensor's.
+Result<Buffer> view_for(const Tensor& tensor, const Device& device) {
+  constexpr uint64_t kBlocksBefore = 16, kRoom = 1 << 16;
+  MLXN_ASSIGN(const uint64_t length, size_bytes(tensor.dtype, tensor.shape));
+  const uint64_t begin = kBlocksBefore * info(tensor.dtype).block_bytes;
+  MLXN_ASSIGN(const Buffer parent, device.alloc(Dtype::kU8, {begin + length + kRoom}));
+  return Buffer(parent.storage(), parent.byte_offset() + begin, length, tensor.dtype, tensor.shape);
+}
+
 bool may_change(const Tensor& tensor, size_t dimension) {
   return std::ranges::find(tensor.accepts.sizes, dimension) != tensor.accepts.sizes.end();
 }
@@ -104,8 +113,7 @@ Result<std::vector<Buffer>> BrokenCall::buffers(const Device& device) const {
       out.emplace_back();
       continue;
     }
-    const Tensor& tensor = changed ? other_ : from->tensors[i];
-    MLXN_ASSIGN(Buffer buffer, device.alloc(tensor.dtype, tensor.shape));
+    MLXN_ASSIGN(Buffer buffer, view_for(changed ? other_ : from->tensors[i], device));
     out.push_back(std::move(buffer));
   }
   if (change_ != Change::kOverlap) return out;

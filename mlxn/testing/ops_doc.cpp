@@ -10,10 +10,12 @@ namespace {
 constexpr const char* kHead = R"(# Ops
 
 Made by `ops_doc` from the case tables (`mlxn/ops/**/*_cases.cpp`); a test fails when this file differs. Every case runs on
-every executor with NaN-filled outputs between guard zones, against a scalar reference in double precision; twice, with one
+the executors `cpu` and `discrete` with NaN-filled outputs between guard zones, against a scalar reference in double precision; twice, with one
 worker and with two in a shuffled order, and both runs must have the same bits. "Exact" means: the reference rounded once to
 the output's type. Otherwise NMSE and, for each element, `relative * |expected| + absolute` bound the error; the loosest
-case counts. "Refused" is the number of wrong calls whose errors are checked.
+case counts. "Refused" is the number of wrong calls whose errors are checked, besides those that are made of the cases
+(`mlxn/testing/broken_calls.h`). `mlxn ops` lists the kernels and what of them runs on a machine; [op-index.md](op-index.md) finds
+an op by its name in the original.
 
 | op | result | types | tolerance: NMSE, relative, absolute | cases | refused |
 |---|---|---|---|---|---|

@@ -155,6 +155,13 @@ TEST(OpsDoc, IsUpToDate) {
   EXPECT_EQ(text.str(), cases::ops_doc(ops())) << "make it again: ops_doc > docs/ops.md";
 }
 
+// Goes up with every op, never down.
+constexpr size_t kFewestCases = 3000;
+
+TEST(OpsDoc, CasesOnlyGrow) {
+  EXPECT_GE(all_cases().size(), kFewestCases);
+}
+
 // No op is without cases, a wrong call and a benchmark.
 TEST(OpsDoc, EveryOpIsComplete) {
   for (const OpCases& op : ops()) {
