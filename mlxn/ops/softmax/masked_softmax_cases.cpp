@@ -5,6 +5,7 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/testing/op_case.h"
+#include "mlxn/testing/optional_tensors.h"
 
 namespace mlxn::cases {
 namespace {
@@ -26,9 +27,7 @@ bool has(const Setup& s, int tensor) {
 }
 
 size_t place(const Setup& s, int tensor) {
-  size_t at = 0;
-  for (int i = 0; i < tensor; ++i) at += has(s, i) ? 1 : 0;
-  return at;
+  return place_among(tensor, [&](int i) { return has(s, i); });
 }
 
 void reference(Values& v, const Setup& s) {
