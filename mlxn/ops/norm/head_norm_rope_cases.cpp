@@ -90,8 +90,11 @@ Status encode(const Call& c, const Setup& s) {
 
 OpCase make_case(const std::string& what, const Setup& s, Use use = Use::kTest) {
   const Shape whole = {s.tokens, s.heads, s.dim};
-  OpCase out = {.variant = str(text(s.dtype), what.empty() ? "" : " ", what),
-                .shape = str(s.tokens, "x", s.heads, "x", s.dim, " ", s.pairs, " pairs"),
+  // What goes together is a variant once, of f32.
+  const std::string options = what.empty() ? "" : " " + what;
+  OpCase out = {.variant = s.dtype == kF32 ? "f32" + options : text(s.dtype),
+                .shape = str(s.tokens, "x", s.heads, "x", s.dim, " ", s.pairs, " pairs",
+                             s.dtype == kF32 ? "" : options),
                 .tensors = {},
                 .encode = [s](const Call& c) { return encode(c, s); },
                 .reference = [s](Values& v) { reference(v, s); },

@@ -106,8 +106,10 @@ Status encode(const Call& c, const Setup& s) {
 
 OpCase make_case(Dtype dtype, const Setup& s, Use use = Use::kTest, std::string ledger = {}) {
   const Dtype weight = dtype == kF16 ? kF32 : dtype;
-  OpCase out = {.variant = str(text(dtype), s.what.empty() ? "" : " ", s.what),
-                .shape = str(s.rows, "x", s.dim),
+  // What goes together is a variant once, of f32.
+  const std::string what = s.what.empty() ? "" : " " + s.what;
+  OpCase out = {.variant = dtype == kF32 ? "f32" + what : text(dtype),
+                .shape = str(s.rows, "x", s.dim, dtype == kF32 ? "" : what),
                 .tensors = {},
                 .encode = [s](const Call& c) { return encode(c, s); },
                 .reference = [s](Values& v) { reference(v, s); },
