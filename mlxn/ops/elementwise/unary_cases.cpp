@@ -102,7 +102,7 @@ OpCase make_case(Dtype dtype, const Function& f, uint64_t count, Use use, bool i
 }
 
 OpCase values_case(const std::string& what, UnaryKind kind, std::vector<double> inputs,
-                   std::vector<double> expected, float a = 1, float b = 0) {
+                   const std::vector<double>& expected, float a = 1, float b = 0) {
   const uint64_t count = inputs.size();
   return {.variant = "f32",
           .shape = what,

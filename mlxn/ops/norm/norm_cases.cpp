@@ -113,7 +113,7 @@ OpCase make_case(Dtype dtype, const Setup& s, Use use = Use::kTest, std::string 
                 .tensors = {},
                 .encode = [s](const Call& c) { return encode(c, s); },
                 .reference = [s](Values& v) { reference(v, s); },
-                .tolerance = {1e-5, precision(dtype) * 0.51 + 1e-6, dtype == kF16 ? 1e-6 : 1e-6},
+                .tolerance = {1e-5, precision(dtype) * 0.51 + 1e-6, 1e-6},
                 .flops = 4 * s.rows * s.dim,
                 .use = use,
                 .ledger = std::move(ledger)};
@@ -259,7 +259,7 @@ void add_special(std::vector<OpCase>& out) {
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
   using Change = std::function<void(NormParams&, const Call&)>;
-  const auto with = [](Change change) {
+  const auto with = [](const Change& change) {
     return [change](const Call& c) {
       NormParams params = {.input = c[0], .output = c[1]};
       change(params, c);
