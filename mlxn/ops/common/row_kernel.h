@@ -15,8 +15,7 @@ struct RowThreads {
   uint first, step;  // elements of this thread: first, first + step, ...
   Place place;
 };
-#define MLXN_ROW_THREADS \
-  { scratch, first, step, MLXN_ROW_PLACE }
+#define MLXN_ROW_THREADS {scratch, first, step, MLXN_ROW_PLACE}
 #define MLXN_ROW_PLACE          \
   Place {                       \
     lane, simdgroup, simdgroups \

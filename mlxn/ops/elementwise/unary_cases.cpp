@@ -102,7 +102,7 @@ OpCase make_case(Dtype dtype, const Function& f, uint64_t count, Use use, bool i
 }
 
 OpCase values_case(const std::string& what, UnaryKind kind, std::vector<double> inputs,
-                   std::vector<double> expected, float a = 1, float b = 0) {
+                   const std::vector<double>& expected, float a = 1, float b = 0) {
   const uint64_t count = inputs.size();
   return {.variant = "f32",
           .shape = what,
@@ -136,6 +136,23 @@ void add_special_values(std::vector<OpCase>& out) {
   out.push_back(values_case("step", kStep, far, {1, 0, 1, 0, 1, 0, 0, kNan}));
   out.push_back(values_case("log of what has none", kLog, {0, -1, kInf, 1, kNan},
                             {-kInf, kNan, kInf, 0, kNan}));
+  out.push_back(values_case("sqrt of what has none", kSqrt, {-1, 0, kInf, kNan, 4},
+                            {kNan, 0, kInf, kNan, 2}));
+  out.push_back(values_case("rsqrt of what has none", kRsqrt, {-1, 0, kInf, kNan, 4},
+                            {kNan, kInf, 0, kNan, 0.5}));
+  for (const UnaryKind kind : {kExp, kExpm1}) {
+    const double least = kind == kExp ? 0 : -1;
+    out.push_back(values_case(str("exponential far out ", static_cast<uint32_t>(kind)), kind,
+                              {kInf, -kInf, 89, -110, 0, kNan},
+                              {kInf, least, kInf, least, least + 1, kNan}));
+  }
+  for (const UnaryKind kind : {kSin, kCos})
+    out.push_back(values_case(str("wave of infinity ", static_cast<uint32_t>(kind)), kind,
+                              {kInf, -kInf, kNan, 0},
+                              {kNan, kNan, kNan, kind == kCos ? 1.0 : 0.0}));
+  out.push_back(values_case("elu far out", kElu, far, {kInf, -2, 1e4, -2, 3e38, -2, 0, kNan}, 2));
+  out.push_back(values_case("leaky_relu far out", kLeakyRelu, {kInf, -kInf, -4, kNan},
+                            {kInf, -kInf, -1, kNan}, 0.25f));
   out.push_back(values_case("round ties", kRound, {0.5, 1.5, -0.5, -2.5, 0.49999997, 8388609},
                             {1, 2, -1, -3, 0, 8388609}));
   out.push_back(values_case("expm1 near zero", kExpm1,

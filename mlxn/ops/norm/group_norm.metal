@@ -6,6 +6,19 @@
 #include "mlxn/ops/norm/group_norm_args.h"
 #include "mlxn/ops/norm/norm_arithmetic.h"
 
+// Of a group's channels.
+template <typename W>
+struct Affine {
+  device const W* weight;
+  device const W* bias;
+  bool has_weight, has_bias;
+
+  float scale(uint channel) const {
+    return has_weight ? static_cast<float>(weight[channel]) : 1.0f;
+  }
+  float shift(uint channel) const { return has_bias ? static_cast<float>(bias[channel]) : 0.0f; }
+};
+
 template <typename T, typename W>
 [[kernel]] void group_norm(device const T* input [[buffer(0)]],
                            device const W* weight [[buffer(1)]], device const W* bias [[buffer(2)]],
@@ -16,15 +29,26 @@ template <typename T, typename W>
   const Moments moments = moments_of(Elements<T>{input + begin}, dim, first, step,
                                      mlxn::NormKind::kLayer, args.eps, scratch, MLXN_ROW_PLACE);
   const uint channel = group % args.groups * args.channels;
+  const Affine<W> affine = {weight + channel, bias + channel, args.has_weight != 0,
+                            args.has_bias != 0};
+  device const T* x = input + begin;
+  device T* y = output + begin;
+  if (args.places < step) {  // too few for all threads: they go over the whole group
+    for (uint i = first; i < dim; i += step) {
+      const float normed = (static_cast<float>(x[i]) - moments.mean) * moments.inverse;
+      const uint c = i / args.places;
+      y[i] = static_cast<T>(normed * affine.scale(c) + affine.shift(c));
+    }
+    return;
+  }
   for (uint c = 0; c < args.channels; ++c) {
-    const float scale = args.has_weight ? static_cast<float>(weight[channel + c]) : 1.0f;
-    const float shift = args.has_bias ? static_cast<float>(bias[channel + c]) : 0.0f;
-    device const T* x = input + begin + c * args.places;
-    device T* y = output + begin + c * args.places;
+    const float scale = affine.scale(c), shift = affine.shift(c);
     for (uint i = first; i < args.places; i += step) {
       const float normed = (static_cast<float>(x[i]) - moments.mean) * moments.inverse;
       y[i] = static_cast<T>(normed * scale + shift);
     }
+    x += args.places;
+    y += args.places;
   }
 }
 

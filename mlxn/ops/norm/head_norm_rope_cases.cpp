@@ -4,6 +4,7 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/testing/op_case.h"
+#include "mlxn/testing/optional_tensors.h"
 
 namespace mlxn::cases {
 namespace {
@@ -30,9 +31,7 @@ bool has(const Setup& s, int tensor) {
 }
 
 size_t place(const Setup& s, int tensor) {
-  size_t at = 0;
-  for (int i = 0; i < tensor; ++i) at += has(s, i) ? 1 : 0;
-  return at;
+  return place_among(tensor, [&](int i) { return has(s, i); });
 }
 
 void turn(std::vector<double>& head, const Setup& s, const double* table) {
@@ -91,8 +90,11 @@ Status encode(const Call& c, const Setup& s) {
 
 OpCase make_case(const std::string& what, const Setup& s, Use use = Use::kTest) {
   const Shape whole = {s.tokens, s.heads, s.dim};
-  OpCase out = {.variant = str(text(s.dtype), what.empty() ? "" : " ", what),
-                .shape = str(s.tokens, "x", s.heads, "x", s.dim, " ", s.pairs, " pairs"),
+  // What goes together is a variant once, of f32.
+  const std::string options = what.empty() ? "" : " " + what;
+  OpCase out = {.variant = s.dtype == kF32 ? "f32" + options : text(s.dtype),
+                .shape = str(s.tokens, "x", s.heads, "x", s.dim, " ", s.pairs, " pairs",
+                             s.dtype == kF32 ? "" : options),
                 .tensors = {},
                 .encode = [s](const Call& c) { return encode(c, s); },
                 .reference = [s](Values& v) { reference(v, s); },

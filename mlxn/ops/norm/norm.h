@@ -31,7 +31,8 @@ struct NormParams {
 // Of every row of the last dimension (at most 2^24):
 //   x = input (+ residual)
 //   output = (x / norm(x) * weight + bias) * silu(gate) (+ residual) * factor
-// All in float, rounded once for each output: the norm is that of the unrounded sum. This is the
+// All in float, rounded once for each output: the norm is that of the unrounded sum. A NaN stays in
+// its row; magnitudes from 1e19 on, whose squares are no floats, give zeros. This is the
 // norm of a head without weights, LayerNorm, the norm before and behind a residual, and the gated
 // norm of state space models. kDtypeMismatch, kShapeMismatch, kOutOfRange and kInvalidArgument for
 // wrong arguments.

@@ -6,6 +6,7 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/testing/op_case.h"
+#include "mlxn/testing/optional_tensors.h"
 
 namespace mlxn::cases {
 namespace {
@@ -43,9 +44,7 @@ bool has(const Setup& s, int tensor) {
 
 // Where a tensor is among those of the case.
 size_t place(const Setup& s, int tensor) {
-  size_t at = 0;
-  for (int i = 0; i < tensor; ++i) at += has(s, i) ? 1 : 0;
-  return at;
+  return place_among(tensor, [&](int i) { return has(s, i); });
 }
 
 double divisor(const Setup& s, const std::vector<double>& x, double mean) {
@@ -107,12 +106,14 @@ Status encode(const Call& c, const Setup& s) {
 
 OpCase make_case(Dtype dtype, const Setup& s, Use use = Use::kTest, std::string ledger = {}) {
   const Dtype weight = dtype == kF16 ? kF32 : dtype;
-  OpCase out = {.variant = str(text(dtype), s.what.empty() ? "" : " ", s.what),
-                .shape = str(s.rows, "x", s.dim),
+  // What goes together is a variant once, of f32.
+  const std::string what = s.what.empty() ? "" : " " + s.what;
+  OpCase out = {.variant = dtype == kF32 ? "f32" + what : text(dtype),
+                .shape = str(s.rows, "x", s.dim, dtype == kF32 ? "" : what),
                 .tensors = {},
                 .encode = [s](const Call& c) { return encode(c, s); },
                 .reference = [s](Values& v) { reference(v, s); },
-                .tolerance = {1e-5, precision(dtype) * 0.51 + 1e-6, dtype == kF16 ? 1e-6 : 1e-6},
+                .tolerance = {1e-5, precision(dtype) * 0.51 + 1e-6, 1e-6},
                 .flops = 4 * s.rows * s.dim,
                 .use = use,
                 .ledger = std::move(ledger)};
@@ -258,7 +259,7 @@ void add_special(std::vector<OpCase>& out) {
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
   using Change = std::function<void(NormParams&, const Call&)>;
-  const auto with = [](Change change) {
+  const auto with = [](const Change& change) {
     return [change](const Call& c) {
       NormParams params = {.input = c[0], .output = c[1]};
       change(params, c);

@@ -5,6 +5,7 @@
 
 #include "mlxn/base/strings.h"
 #include "mlxn/testing/op_case.h"
+#include "mlxn/testing/optional_tensors.h"
 
 namespace mlxn::cases {
 namespace {
@@ -26,9 +27,7 @@ bool has(const Setup& s, int tensor) {
 }
 
 size_t place(const Setup& s, int tensor) {
-  size_t at = 0;
-  for (int i = 0; i < tensor; ++i) at += has(s, i) ? 1 : 0;
-  return at;
+  return place_among(tensor, [&](int i) { return has(s, i); });
 }
 
 void reference(Values& v, const Setup& s) {
@@ -76,8 +75,10 @@ OpCase make_case(const std::string& what, const Setup& s, Use use = Use::kTest) 
   const std::string options =
       str(s.mask ? " mask " : "", s.mask ? text(s.mask_dtype) : "", s.slopes ? " slopes" : "",
           s.sinks ? " sinks" : "", s.in_place ? " in place" : "");
-  OpCase out = {.variant = text(s.dtype) + options,
-                .shape = str(whole.to_string(), what),
+  // What goes together is a variant once, of f32.
+  const bool is_variant = s.dtype == kF32 && s.mask_dtype == kF32;
+  OpCase out = {.variant = is_variant ? "f32" + options : text(s.dtype),
+                .shape = str(whole.to_string(), what, is_variant ? "" : options),
                 .tensors = {},
                 .encode = [s](const Call& c) { return encode(c, s); },
                 .reference = [s](Values& v) { reference(v, s); },
