@@ -142,7 +142,7 @@ OpCases norm_ops() {
       }
     }
   }
-  for (uint64_t tokens : {1u, 512u}) {
+  for (uint64_t tokens : {1u, 64u, 512u}) {
     out.cases.push_back(norm_case({tokens, 8, 2816}, true, false, kF32, Use::kBench));
   }
   out.wrong_calls = {{"negative eps",
