@@ -86,8 +86,8 @@ OpCases conv_ops() {
   return out;
 }
 
-OpCase gate_case(uint64_t tokens, uint64_t heads, Fill alpha, bool in_place, std::string what = "",
-                 Use use = Use::kTest) {
+OpCase gate_case(uint64_t tokens, uint64_t heads, Fill alpha, bool in_place,
+                 const std::string& what = "", Use use = Use::kTest) {
   const Shape shape = {tokens, heads};
   const size_t gate = in_place ? 0 : 4, beta = in_place ? 1 : 5;
   OpCase out = {.variant = "f32",
