@@ -116,7 +116,7 @@ TEST_P(Ops, DeclareWhatTheKernelsDo) {
       {"embedding" + suffix, {0b1111, 0b0100, true}},
       {"matmul_1" + suffix, {0b1111, 0b0100, true}},
       {"rope_halves_f32", {0b1111, 0b0100, true}},
-      {"argmax_f32", {0b111, 0b010, true}},
+      {"argmax_f32", {0b1111, 0b1010, true}},
       {"kv_write_f16", {0b1111111, 0b0110000, true}},
       {"attention_8_64_f16", {0b1111111, 0b0100000, true}},
   };
