@@ -22,8 +22,8 @@ struct Sizes {
   uint64_t rows, dim, count;
 };
 
-OpCase gather_case(Dtype from, Dtype to, Sizes s, OutOfRange rule, Fill ids, std::string what = "",
-                   Use use = Use::kTest) {
+OpCase gather_case(Dtype from, Dtype to, Sizes s, OutOfRange rule, Fill ids,
+                   const std::string& what = "", Use use = Use::kTest) {
   return {.variant = from == to ? text(from) : str(text(from), " to ", text(to)),
           .shape = str(s.count, " of ", s.rows, "x", s.dim, what,
                        rule == OutOfRange::kLastRow ? " or the last" : ""),
@@ -93,7 +93,7 @@ OpCases gather_ops() {
   return out;
 }
 
-OpCase set_rows_case(Dtype from, Dtype to, Sizes s, Fill ids, std::string what = "",
+OpCase set_rows_case(Dtype from, Dtype to, Sizes s, Fill ids, const std::string& what = "",
                      Use use = Use::kTest) {
   OpCase out = {.variant = from == kF32 ? text(to) : str(text(from), " same"),
                 .shape = str(s.count, " into ", s.rows, "x", s.dim, what),
@@ -166,7 +166,7 @@ double code_at(const std::vector<double>& words, uint32_t width, uint64_t bit, u
   return out;
 }
 
-OpCase affine_case(const Affine& a, std::string what = "", Use use = Use::kTest) {
+OpCase affine_case(const Affine& a, const std::string& what = "", Use use = Use::kTest) {
   const auto [rows, dim, count] = a.sizes;
   const uint64_t bytes = dim * a.bits / 8, groups = dim / a.group;
   const uint32_t width = 8 * info(a.table).block_bytes;

@@ -159,9 +159,9 @@ OpCases copy_ops() {
   out.cases.push_back(copy_case(large, kF32, kF32, Use::kBench));
   out.cases.push_back(copy_case(large, kBf16, kF32, Use::kBench));
   out.cases.push_back(copy_case(turned, kF32, kF32, Use::kBench));
-  const auto wrong = [&](std::string what, Strided s, Dtype to, ErrorCode code,
+  const auto wrong = [&](const std::string& what, const Strided& s, Dtype to, ErrorCode code,
                          std::string message) {
-    out.wrong_calls.push_back({std::move(what),
+    out.wrong_calls.push_back({what,
                                {{kF32, shape_of(s.input)}, {to, shape_of(s.output)}},
                                [s](const Call& c) { return copy(c.encoder, params_of(s, c)); },
                                code,
@@ -239,10 +239,10 @@ OpCases permute_ops() {
              false);
   out.cases.push_back(permute_case({{2455, 16, 256}, {1, 0, 2}}, kF32, kF32, false, Use::kBench));
   out.cases.push_back(permute_case({{2455, 2, 512}, {1, 0, 2}}, kBf16, kF32, false, Use::kBench));
-  const auto wrong = [&](std::string what, std::vector<uint32_t> axes, Shape output, ErrorCode code,
-                         std::string message) {
+  const auto wrong = [&](const std::string& what, const std::vector<uint32_t>& axes, Shape output,
+                         ErrorCode code, std::string message) {
     out.wrong_calls.push_back(
-        {std::move(what),
+        {what,
          {{kF32, {2, 3, 4}}, {kF32, output}},
          [axes](const Call& c) { return permute(c.encoder, {c[0], c[1], axes}); },
          code,
@@ -280,8 +280,8 @@ OpCases transpose_ops() {
 
 // slice, concat, qkv_split
 
-OpCase slice_case(Sizes input, uint32_t axis, uint64_t start, uint64_t length, Dtype from, Dtype to,
-                  Use use = Use::kTest) {
+OpCase slice_case(const Sizes& input, uint32_t axis, uint64_t start, uint64_t length, Dtype from,
+                  Dtype to, Use use = Use::kTest) {
   Sizes output = input;
   output[axis] = length;
   return moved_case(
@@ -416,7 +416,7 @@ OpCases qkv_ops() {
 
 // repeat and pad
 
-OpCase repeat_case(Sizes input, uint32_t axis, uint64_t times, bool interleaved, Dtype from,
+OpCase repeat_case(const Sizes& input, uint32_t axis, uint64_t times, bool interleaved, Dtype from,
                    Dtype to, Use use = Use::kTest) {
   Sizes output = input;
   output[axis] *= times;

@@ -142,7 +142,7 @@ OpCases norm_ops() {
       }
     }
   }
-  for (uint64_t tokens : {1u, 512u}) {
+  for (uint64_t tokens : {1u, 64u, 512u}) {
     out.cases.push_back(norm_case({tokens, 8, 2816}, true, false, kF32, Use::kBench));
   }
   out.wrong_calls = {{"negative eps",
@@ -156,8 +156,8 @@ OpCases norm_ops() {
   return out;
 }
 
-OpCase map_case(std::string what, uint64_t tokens, uint64_t slots, uint64_t experts, Fill ids,
-                Use use = Use::kTest) {
+OpCase map_case(const std::string& what, uint64_t tokens, uint64_t slots, uint64_t experts,
+                Fill ids, Use use = Use::kTest) {
   return {.variant = "u32",
           .shape = str(tokens, "x", slots, " to ", experts, what),
           .tensors = {{kU32, {tokens, slots}, Role::kIn, std::move(ids)},
@@ -207,8 +207,8 @@ OpCases map_ops() {
 }
 
 // Tensors: input, output, hidden and three matrices of each expert.
-OpCase experts_case(uint64_t dim, uint64_t inner, std::vector<float> weights,
-                    MoeActivation activation, std::string what = "", Use use = Use::kTest) {
+OpCase experts_case(uint64_t dim, uint64_t inner, const std::vector<float>& weights,
+                    MoeActivation activation, const std::string& what = "", Use use = Use::kTest) {
   OpCase out = {.variant = activation == MoeActivation::kGelu ? "f32 gelu" : "f32 silu",
                 .shape = str(weights.size(), " of ", inner, "x", dim, what),
                 .tensors = {{kF32, {dim}}, {kF32, {dim}, Role::kOut}, {kF32, {inner}, Role::kOut}},

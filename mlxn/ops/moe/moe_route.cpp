@@ -1,5 +1,6 @@
 #include "mlxn/ops/moe/moe_route.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "mlxn/base/strings.h"
@@ -77,13 +78,13 @@ Result<MoeRouteArgs> check(const Choice& choice) {
                       .scale = r.scale};
 }
 
-// Fills in the grid and the memory.
+// Fills in the grid, the memory and, where there is none, a threadgroup of one simdgroup.
 Status dispatch_tokens(ComputeEncoder& encoder, const Choice& choice, Dispatch dispatch) {
   const uint64_t bytes = threadgroup_bytes(choice.experts * sizeof(float));
   const ThreadgroupMemory memory[] = {{0, bytes}, {1, bytes}};
   const Buffer* writes[] = {&choice.ids, &choice.weights};
   dispatch.grid = {choice.tokens, 1, 1};
-  dispatch.threadgroup = {32, 1, 1};
+  if (dispatch.threadgroup.width == 1) dispatch.threadgroup = {32, 1, 1};
   dispatch.threadgroup_memory = memory;
   dispatch.declared = true;
   dispatch.writes = writes;
@@ -138,8 +139,12 @@ Status moe_gate(ComputeEncoder& encoder, const MoeGateParams& params) {
   const Binding bindings[] = {{0, hidden}, {1, norm_weight}, {2, router},  {3, bias},
                               {4, scales}, {5, ids},         {6, weights}, {7, as_bytes(args)}};
   const Buffer* reads[] = {&hidden, &norm_weight, &router, &bias, &scales};
-  return dispatch_tokens(encoder, choice,
-                         {.pipeline = pipeline, .bindings = bindings, .reads = reads});
+  // A processor runs the simdgroups of a threadgroup one after the other: one is enough.
+  const bool processor = encoder.device().limits().is_processor;
+  const uint32_t threads = processor ? 32u : std::min(256u, pipeline.max_threads()) / 32 * 32;
+  return dispatch_tokens(
+      encoder, choice,
+      {.pipeline = pipeline, .bindings = bindings, .threadgroup = {threads, 1, 1}, .reads = reads});
 }
 
 }  // namespace mlxn

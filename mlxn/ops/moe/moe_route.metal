@@ -4,7 +4,8 @@
 // for each token. Threadgroup memory 0: a float, and 1: a word for each expert.
 // moe_gate_{f32,f16,bf16}: the same by logits that are products of a router's rows and the RMS norm
 // of the token. Buffers: 0 hidden [tokens, dim], 1 norm weight [dim], 2 router [experts, dim] and
-// 3 bias, 4 scales, 5 ids, 6 weights, 7 MoeGateArgs. Grid and memory as above.
+// 3 bias, 4 scales, 5 ids, 6 weights, 7 MoeGateArgs. Grid and memory as above, but any multiple of
+// 32 threads: experts' logits are shared out among the simdgroups.
 #include "mlxn/ops/moe/moe_select.h"
 
 // What a token's choice needs and gives.
@@ -39,13 +40,15 @@ inline void store(MoeScratch scratch, MoeOutput to, constant MoeRouteArgs& args,
 }
 
 template <typename T>
-[[kernel, max_total_threads_per_threadgroup(32)]] void moe_gate(
+[[kernel]] void moe_gate(
     device const T* hidden [[buffer(0)]], device const float* norm_weight [[buffer(1)]],
     device const float* router [[buffer(2)]], device const float* bias [[buffer(3)]],
     device const float* scales [[buffer(4)]], device uint* ids [[buffer(5)]],
     device float* weights [[buffer(6)]], constant MoeGateArgs& args [[buffer(7)]],
     threadgroup float* scores [[threadgroup(0)]], threadgroup uint* keys [[threadgroup(1)]],
-    uint token [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    uint token [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroups [[simdgroups_per_threadgroup]]) {
   threadgroup float chosen[kMoeMostSelected];
   threadgroup uint chosen_ids[kMoeMostSelected];
   const MoeScratch scratch = {scores, keys, chosen, chosen_ids};
@@ -56,7 +59,7 @@ template <typename T>
   }
   const float mean = simd_sum(static_cast<float>(squares)) / static_cast<float>(args.dim);
   const float inverse = 1.0f / sqrt(mean + args.eps);
-  for (uint e = 0; e < args.route.experts; ++e) {
+  for (uint e = simdgroup; e < args.route.experts; e += simdgroups) {
     device const float* row = router + static_cast<ulong>(e) * args.dim;
     Accumulator product = 0;
     for (uint i = lane; i < args.dim; i += 32) {
@@ -65,7 +68,8 @@ template <typename T>
     const float logit = simd_sum(static_cast<float>(product)) * inverse;
     if (lane == 0) scores[e] = logit;
   }
-  simdgroup_barrier(mem_flags::mem_threadgroup);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (simdgroup != 0) return;
   choose(scratch, {bias, scales}, args.route, lane);
   store(scratch, {ids, weights, token}, args.route, lane);
 }

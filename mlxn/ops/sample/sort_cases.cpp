@@ -112,6 +112,12 @@ OpCases argsort_ops() {
   return out;
 }
 
+std::vector<double> nan_but_one() {
+  std::vector<double> out(5000, NAN);
+  out[3456] = -INFINITY;
+  return out;
+}
+
 OpCase top_k_case(const Input& input, uint64_t k, Use use = Use::kTest) {
   return {.variant = "f32",
           .shape =
@@ -141,6 +147,11 @@ OpCases top_k_ops() {
     }
   }
   for (uint64_t k : {128u, 129u, 1024u, 1025u}) out.cases.push_back(top_k_case({"", 2, 3000}, k));
+  for (uint64_t k : {1u, 40u, 1000u}) {
+    out.cases.push_back(top_k_case({"long", 2, 9001}, k));
+    out.cases.push_back(top_k_case({"long with many ties", 2, 9001, integers(0, 2)}, k));
+    out.cases.push_back(top_k_case({"long of NaN and one", 1, 5000, exactly(nan_but_one())}, k));
+  }
   for (uint64_t k : {40u, 64u, 128u}) {
     out.cases.push_back(top_k_case({"", 1, 262144}, k, Use::kBench));
   }

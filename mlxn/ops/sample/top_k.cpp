@@ -70,7 +70,7 @@ Status top_k(ComputeEncoder& encoder, const TopKParams& params) {
       {.pipeline = pipeline,
        .bindings = {{0, input}, {1, indices}, {2, values}, {3, as_bytes(args)}},
        .grid = {sizes.rows.count, 1, 1},
-       .threadgroup = {processor ? 32u : std::min(512u, pipeline.max_threads()), 1, 1},
+       .threadgroup = {processor ? 32u : std::min(128u, pipeline.max_threads()), 1, 1},
        .declared = true,
        .reads = {&input},
        .writes = {&indices, &values}});

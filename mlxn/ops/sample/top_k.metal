@@ -1,7 +1,9 @@
-// top_k_f32: the largest elements of each row, falling; at most kSortBlock. The key of the last one
-// is found digit by digit, from counts of digits; then all before it, and of those equal to it the
-// first ones, are collected and sorted. Buffers: 0 input [rows, dim], 1 indices and 2 values
-// [rows, count], 3 TopKArgs. Grid: a threadgroup of a multiple of 32 threads for each row.
+// top_k_f32: the largest elements of each row, falling; at most kSortBlock. A long row is seen as
+// kSortBlock parts: at least as many elements as are wanted are not after the last of the best of
+// so many parts. What is not after it is collected and sorted, if that is not too much: else, and
+// in short rows, the last one itself is found, and only what is wanted collected.
+// Buffers: 0 input [rows, dim], 1 indices and 2 values [rows, count], 3 TopKArgs. Grid: a
+// threadgroup of a multiple of 32 threads for each row.
 // top_k_sorted_f32: takes the first ones of each row from its sorted indices. Buffers: 0 input,
 // 1 sorted [rows, dim], 2 indices, 3 values, 4 TopKArgs. Grid: a thread for each, (count, rows).
 #include "mlxn/ops/sample/sort_keys.h"
@@ -9,38 +11,98 @@
 
 constant constexpr uint kDigits = 256;
 
-// The digit at `shift` of keys that agree with `prefix` above it.
-inline void count_digits(device const float* x, uint dim, uint prefix, uint shift,
-                         threadgroup atomic_uint* counts, uint thread_index, uint threads) {
-  for (uint i = thread_index; i < kDigits; i += threads) {
-    atomic_store_explicit(counts + i, 0u, memory_order_relaxed);
+struct RowKeys {
+  device const float* x;
+  uint at(uint i) const { return sort_key(x[i], true); }
+};
+struct BestKeys {
+  threadgroup const uint* keys;
+  uint at(uint i) const { return keys[i]; }
+};
+
+// The key that is at place `wanted` from 1 of a sorted order, and how many of those equal to it are
+// among these.
+struct Last {
+  uint key, ties;
+};
+
+// Digit by digit: counts those of keys that agree with what is known above. All threads call.
+template <typename Keys>
+inline Last last_of(Keys keys, uint count, uint wanted, threadgroup atomic_uint* counts,
+                    uint thread_index, uint threads) {
+  uint prefix = 0;
+  for (uint shift = 32; shift > 0;) {
+    const uint known = shift == 32 ? 0u : ~0u << shift;
+    shift -= 8;
+    for (uint i = thread_index; i < kDigits; i += threads) {
+      atomic_store_explicit(counts + i, 0u, memory_order_relaxed);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = thread_index; i < count; i += threads) {
+      const uint key = keys.at(i);
+      if (((key ^ prefix) & known) != 0) continue;
+      atomic_fetch_add_explicit(counts + (key >> shift & (kDigits - 1)), 1u, memory_order_relaxed);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    uint digit = 0;
+    for (; digit + 1 < kDigits; ++digit) {
+      const uint here = atomic_load_explicit(counts + digit, memory_order_relaxed);
+      if (here >= wanted) break;
+      wanted -= here;
+    }
+    prefix |= digit << shift;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  const uint known = shift == 24 ? 0u : ~0u << (shift + 8);
-  for (uint i = thread_index; i < dim; i += threads) {
-    const uint key = sort_key(x[i], true);
-    if (((key ^ prefix) & known) != 0) continue;
-    atomic_fetch_add_explicit(counts + (key >> shift & (kDigits - 1)), 1u, memory_order_relaxed);
-  }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
+  return {prefix, wanted};
 }
 
-// One simdgroup: entries of keys before `last`, and the first `ties` of those equal to it.
-inline void collect(device const float* x, uint dim, uint last, uint ties,
-                    threadgroup ulong* entries, uint lane) {
+// One simdgroup: entries of keys before the last one, and of those equal to it the first ones.
+// Returns how many there are, of which the first kSortBlock are stored.
+inline uint collect(device const float* x, uint dim, Last last, threadgroup ulong* entries,
+                    uint lane) {
+  constexpr uint kTogether = 256;  // looked at before anything is collected
   uint found = 0;
-  for (uint i = 0; i < dim; i += 32) {
-    const float value = i + lane < dim ? (x + i)[lane] : 0.0f;
-    const uint key = sort_key(value, true);
-    const bool tie = i + lane < dim && key == last;
-    if (simd_max(i + lane < dim && key <= last ? 1u : 0u) == 0) continue;
-    const uint before = simd_prefix_exclusive_sum(tie ? 1u : 0u);
-    const bool taken = i + lane < dim && (key < last || (tie && before < ties));
-    const uint at = found + simd_prefix_exclusive_sum(taken ? 1u : 0u);
-    if (taken) entries[at] = static_cast<ulong>(key) << 32 | (i + lane);
-    found += simd_sum(taken ? 1u : 0u);
-    ties -= min(ties, simd_sum(tie ? 1u : 0u));
+  for (uint begin = 0; begin < dim; begin += kTogether) {
+    uint first = ~0u;
+    for (uint i = 0; i < kTogether; i += 32) {
+      if (begin + i + lane < dim) first = min(first, sort_key((x + begin + i)[lane], true));
+    }
+    if (simd_min(first) > last.key) continue;
+    for (uint i = begin; i < min(begin + kTogether, dim); i += 32) {
+      const bool exists = i + lane < dim;
+      const uint key = sort_key(exists ? (x + i)[lane] : 0.0f, true);
+      const uint tie = exists && key == last.key ? 1 : 0;
+      const uint before = simd_prefix_exclusive_sum(tie);
+      const bool taken = exists && (key < last.key || (tie != 0 && before < last.ties));
+      const uint at = found + simd_prefix_exclusive_sum(taken ? 1u : 0u);
+      if (taken && at < kSortBlock) entries[at] = static_cast<ulong>(key) << 32 | (i + lane);
+      found += simd_sum(taken ? 1u : 0u);
+      last.ties -= min(last.ties, simd_sum(tie));
+    }
   }
+  return found;
+}
+
+// The best keys of kSortBlock interleaved parts of a row. The threads are a power of two,
+// at most an eighth of the parts.
+inline void find_best(device const float* x, uint dim, threadgroup uint* best, uint thread_index,
+                      uint threads) {
+  threadgroup uint* own = best + thread_index;
+  for (uint part = 0; part < kSortBlock; part += threads) own[part] = ~0u;
+  for (uint begin = 0; begin < dim; begin += kSortBlock) {
+    device const float* from = x + begin + thread_index;
+    for (uint part = 0; part < kSortBlock; part += 8 * threads) {
+      simdgroup_barrier(mem_flags::mem_none);  // the lanes side by side
+      const bool whole = begin + part + 8 * threads <= dim;
+      for (uint e = 0; e < 8; ++e) {
+        const uint i = part + e * threads;
+        uint key = ~0u;
+        if (whole || begin + i + thread_index < dim) key = sort_key(from[i], true);
+        own[i] = min(own[i], key);
+      }
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
 [[kernel]] void top_k_f32(device const float* input [[buffer(0)]],
@@ -52,25 +114,31 @@ inline void collect(device const float* x, uint dim, uint last, uint ties,
                           uint simdgroup [[simdgroup_index_in_threadgroup]],
                           uint simdgroups [[simdgroups_per_threadgroup]]) {
   threadgroup ulong entries[kSortBlock];
+  threadgroup uint best[kSortBlock];
+  threadgroup uint counted;
   threadgroup atomic_uint counts[kDigits];
   const uint threads = 32 * simdgroups;
   device const float* x = input + static_cast<ulong>(row) * args.dim;
-  uint prefix = 0, wanted = args.count;
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    count_digits(x, args.dim, prefix, static_cast<uint>(shift), counts, thread_index, threads);
-    uint digit = 0;
-    for (; digit + 1 < kDigits; ++digit) {
-      const uint here = atomic_load_explicit(counts + digit, memory_order_relaxed);
-      if (here >= wanted) break;
-      wanted -= here;
+  uint found = ~0u;
+  if (args.dim > kSortBlock) {
+    find_best(x, args.dim, best, thread_index, threads);
+    const Last bound =
+        last_of(BestKeys{best}, kSortBlock, args.count, counts, thread_index, threads);
+    if (simdgroup == 0) {
+      const uint number = collect(x, args.dim, Last{bound.key, ~0u}, entries, lane);
+      if (lane == 0) counted = number;
     }
-    prefix |= digit << shift;
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    found = counted;
+  }
+  if (found > kSortBlock) {
+    const Last last = last_of(RowKeys{x}, args.dim, args.count, counts, thread_index, threads);
+    if (simdgroup == 0) collect(x, args.dim, last, entries, lane);
+    found = args.count;
   }
   uint size = 2;
-  while (size < args.count) size *= 2;
-  for (uint i = args.count + thread_index; i < size; i += threads) entries[i] = ~0ul;
-  if (simdgroup == 0) collect(x, args.dim, prefix, wanted, entries, lane);
+  while (size < found) size *= 2;
+  for (uint i = found + thread_index; i < size; i += threads) entries[i] = ~0ul;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   sort_entries(entries, size, thread_index, threads);
   for (uint i = thread_index; i < args.count; i += threads) {

@@ -68,9 +68,10 @@ inline void convolve_4(Channel<T> x, device const T* weight, device T* output, u
   }
   for (uint i = 0; i < kConvTokens; ++i) {
     simdgroup_barrier(mem_flags::mem_none);  // ... and store so
-    float sum = 0;
+    Accumulator sum = 0;
     for (uint k = 0; k < 4; ++k) sum += w[k] * seen[i + k];
-    if (i < count) output[static_cast<ulong>(begin + i) * x.channels] = activated<T>(sum);
+    const T result = activated<T>(static_cast<float>(sum));
+    if (i < count) output[static_cast<ulong>(begin + i) * x.channels] = result;
   }
 }
 
