@@ -61,22 +61,26 @@ inline float masked(float score, device const uchar* mask, ulong at, uint type) 
   return bias == -INFINITY ? bias : score + bias;
 }
 
-// The score of a key from its product with the query; -infinity when the row does not see it.
+// The score of a key from its product with the query; -infinity when the row does not see it. What
+// is not asked for stands between barriers, so that it is not computed.
 inline float finished_score(float product, thread const SdpaBuffers& buffers,
                             constant SdpaArgs& args, thread const SdpaRow& row, ulong key,
                             bool seen, bool with_mask) {
   float score = product * args.scale;
   if (args.soft_cap > 0) {
-    simdgroup_barrier(mem_flags::mem_none);  // caps that nobody asked for are not computed
+    simdgroup_barrier(mem_flags::mem_none);
     score = args.soft_cap * precise::tanh(score / args.soft_cap);
   }
-  if (with_mask && seen) {
-    score = masked(score, buffers.mask, row.at(args.mask) + key, args.mask_type);
+  if (with_mask) {
+    simdgroup_barrier(mem_flags::mem_none);
+    if (seen) score = masked(score, buffers.mask, row.at(args.mask) + key, args.mask_type);
   }
   if (args.has_slopes != 0) {
+    simdgroup_barrier(mem_flags::mem_none);
     const ulong apart = key > row.position ? key - row.position : row.position - key;
     score -= buffers.slopes[row.head] * static_cast<float>(apart);
   }
+  simdgroup_barrier(mem_flags::mem_none);
   return seen ? score : -INFINITY;
 }
 
@@ -92,6 +96,7 @@ struct SdpaState {
     const float from = now == -INFINITY ? 0.0f : now;
     const float rescale = exp(most - from);
     weight = exp(score - from);
+    simdgroup_barrier(mem_flags::mem_none);  // that exponentials are made side by side
     total *= rescale;
     total += weight;
     most = now;
