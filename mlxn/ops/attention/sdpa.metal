@@ -66,6 +66,15 @@ inline void stage_query(thread const SdpaBuffers& buffers, constant SdpaArgs& ar
   }
 }
 
+// The rows of a simdgroup, past the last one it again.
+struct TileRows {
+  constant SdpaArgs* args;
+  uint batch, kv_head, first, last;
+
+  SdpaRow row(uint m) const { return SdpaRow(*args, batch, kv_head, min(first + m, last)); }
+  bool seen(uint m, ulong key) const { return SdpaSpan(*args, row(m).position).has(key); }
+};
+
 template <typename T, uint D>
 [[kernel, max_total_threads_per_threadgroup(kSdpaThreads)]] void sdpa_tile(MLXN_SDPA_ARGUMENTS(T)) {
   threadgroup float turned[kPart * kLanes], queries[kSdpaRows * kPart], weights[kSdpaRows * kLanes];
@@ -83,10 +92,9 @@ template <typename T, uint D>
   const uint block_row = tile / args.share / kSdpaRows,
              block_columns = (args.keys - 1) / kSdpaKeys + 1;
 
+  const TileRows rows = {&args, batch, kv_head, first, count - 1};
   ulong query_at[kRows];
-  for (uint m = 0; m < kRows; ++m) {
-    query_at[m] = SdpaRow(args, batch, kv_head, min(first + m, count - 1)).at(args.query);
-  }
+  for (uint m = 0; m < kRows; ++m) query_at[m] = rows.row(m).at(args.query);
   Accumulator sums[D / kLanes * kRows];
   for (uint i = 0; i < D / kLanes * kRows; ++i) sums[i] = 0.0f;
   SdpaState states[kRows];
@@ -120,15 +128,12 @@ template <typename T, uint D>
       }
     }
     const bool with_mask = args.mask_type < 4 && block != 2;
+    finish_scores(scores, rows, buffers, args, start + lane, with_mask);
     float rescale[kRows];
 #pragma unroll
     for (uint m = 0; m < kRows; ++m) {
-      const SdpaRow row(args, batch, kv_head, min(first + m, count - 1));
-      const SdpaSpan span(args, row.position);
-      const float score = finished_score(scores[m], buffers, args, row, start + lane,
-                                         span.has(start + lane), with_mask);
       float weight;
-      rescale[m] = states[m].add(score, weight);
+      rescale[m] = states[m].add(scores[m], weight);
       (own_weights + m * kLanes)[lane] = weight;
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -138,7 +143,7 @@ template <typename T, uint D>
   }
 
   for (uint m = 0; m < kRows; ++m) {
-    const SdpaRow row(args, batch, kv_head, min(first + m, count - 1));
+    const SdpaRow row = rows.row(m);
     float rescale, sink = 0;
     if (args.has_sinks != 0) sink = sinks[row.head];
     const float total = states[m].finish(sink, args.has_sinks != 0, rescale);

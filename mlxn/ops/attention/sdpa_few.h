@@ -87,6 +87,19 @@ inline void merge_sums(threadgroup SdpaFew<D, M>& few, thread const Accumulator*
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
+// The heads of a threadgroup, past the last one it again.
+template <typename Seen>
+struct FewRows {
+  constant SdpaArgs* args;
+  Seen keys;
+  uint batch, kv_head, first;
+
+  SdpaRow row(uint m) const {
+    return SdpaRow(*args, batch, kv_head, min(first + m, args->share - 1));
+  }
+  bool seen(uint, ulong key) const { return keys.has(key); }
+};
+
 // `seen` says which keys the query sees, from seen.first up to seen.end.
 template <uint D, uint M, typename Heads, typename Seen>
 inline void attend_few(threadgroup SdpaFew<D, M>& few, thread const Heads& heads, Seen seen,
@@ -100,6 +113,7 @@ inline void attend_few(threadgroup SdpaFew<D, M>& few, thread const Heads& heads
   const ulong first_chunk = seen.first / kSdpaKeys;
   const uint turn = static_cast<uint>(first_chunk % kSdpaSimdgroups);
   const bool with_mask = args.mask_type < 4;
+  const FewRows<Seen> rows = {&args, seen, group.z, group.y, group.x * M};
   for (ulong c = first_chunk + (simdgroup + kSdpaSimdgroups - turn) % kSdpaSimdgroups;
        c * kSdpaKeys < seen.end; c += kSdpaSimdgroups) {
     const ulong start = c * kSdpaKeys;
@@ -110,15 +124,12 @@ inline void attend_few(threadgroup SdpaFew<D, M>& few, thread const Heads& heads
     for (uint j = 0; j < kSdpaKeys; ++j) {
       score_key<D, M>(scores, heads, chunk.key(j), args.dim, few.rows, j, lane);
     }
+    finish_scores(scores, rows, buffers, args, start + lane, with_mask);
     float rescale[M];
 #pragma unroll
     for (uint m = 0; m < M; ++m) {
-      const SdpaRow row(args, group.z, group.y, min(group.x * M + m, args.share - 1));
-      const ulong key = start + lane;
-      const float score =
-          finished_score(scores[m], buffers, args, row, key, seen.has(key), with_mask);
       float weight;
-      rescale[m] = states[m].add(score, weight);
+      rescale[m] = states[m].add(scores[m], weight);
       (weights + m * kSdpaKeys)[lane] = weight;
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);

@@ -61,23 +61,36 @@ inline float masked(float score, device const uchar* mask, ulong at, uint type) 
   return bias == -INFINITY ? bias : score + bias;
 }
 
-// The score of a key from its product with the query; -infinity when the row does not see it.
-inline float finished_score(float product, thread const SdpaBuffers& buffers,
-                            constant SdpaArgs& args, thread const SdpaRow& row, ulong key,
-                            bool seen, bool with_mask) {
-  float score = product * args.scale;
+// Makes scores of the products of a key with M queries; -infinity for a row that does not see it.
+// rows.row(m) is row m, rows.seen(m, key) tells what it sees. What is not asked for stands between
+// barriers, so that it is not computed.
+template <uint M, typename Rows>
+inline void finish_scores(thread float (&scores)[M], thread const Rows& rows,
+                          thread const SdpaBuffers& buffers, constant SdpaArgs& args, ulong key,
+                          bool with_mask) {
+#pragma unroll
+  for (uint m = 0; m < M; ++m) scores[m] *= args.scale;
   if (args.soft_cap > 0) {
-    simdgroup_barrier(mem_flags::mem_none);  // caps that nobody asked for are not computed
-    score = args.soft_cap * precise::tanh(score / args.soft_cap);
+    simdgroup_barrier(mem_flags::mem_none);
+#pragma unroll
+    for (uint m = 0; m < M; ++m) {
+      scores[m] = args.soft_cap * precise::tanh(scores[m] / args.soft_cap);
+    }
   }
-  if (with_mask && seen) {
-    score = masked(score, buffers.mask, row.at(args.mask) + key, args.mask_type);
+  for (uint m = 0; m < M && with_mask; ++m) {
+    simdgroup_barrier(mem_flags::mem_none);
+    const ulong at = rows.row(m).at(args.mask) + key;
+    if (rows.seen(m, key)) scores[m] = masked(scores[m], buffers.mask, at, args.mask_type);
   }
-  if (args.has_slopes != 0) {
+  for (uint m = 0; m < M && args.has_slopes != 0; ++m) {
+    simdgroup_barrier(mem_flags::mem_none);
+    const SdpaRow row = rows.row(m);
     const ulong apart = key > row.position ? key - row.position : row.position - key;
-    score -= buffers.slopes[row.head] * static_cast<float>(apart);
+    scores[m] -= buffers.slopes[row.head] * static_cast<float>(apart);
   }
-  return seen ? score : -INFINITY;
+  simdgroup_barrier(mem_flags::mem_none);
+#pragma unroll
+  for (uint m = 0; m < M; ++m) scores[m] = rows.seen(m, key) ? scores[m] : -INFINITY;
 }
 
 // What was seen so far: the largest score, and each thread's sum of weights.
@@ -92,6 +105,7 @@ struct SdpaState {
     const float from = now == -INFINITY ? 0.0f : now;
     const float rescale = exp(most - from);
     weight = exp(score - from);
+    simdgroup_barrier(mem_flags::mem_none);  // that exponentials are made side by side
     total *= rescale;
     total += weight;
     most = now;

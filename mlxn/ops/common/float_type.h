@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "mlxn/base/dtype.h"
+#include "mlxn/base/result.h"
 
 namespace mlxn {
 

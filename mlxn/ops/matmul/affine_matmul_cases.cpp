@@ -1,5 +1,7 @@
 #include "mlxn/ops/matmul/affine_matmul.h"
 
+#include <algorithm>
+
 #include "mlxn/base/strings.h"
 #include "mlxn/testing/op_case.h"
 

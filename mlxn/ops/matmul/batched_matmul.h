@@ -6,10 +6,9 @@ namespace mlxn {
 
 struct BatchedMatmulParams {
   const Buffer& weights;  // [slabs, n, k] in a weight format; transposed: [slabs, k, n] of floats
-  const Buffer&
-      input;  // [batch, m, k] of f32, f16 or bf16; heads first: [batch, heads, m, k / heads]
-  const Buffer& output;          // [batch, m, n] of f32, f16 or bf16
-  const Buffer* bias = nullptr;  // [n] of f32, f16 or bf16
+  const Buffer& input;    // f32, f16 or bf16 [batch, m, k]; heads first: [batch, heads, m, k/heads]
+  const Buffer& output;   // f32, f16 or bf16 [batch, m, n]
+  const Buffer* bias = nullptr;  // f32, f16 or bf16 [n]
   float alpha = 1;               // of the products, not of the bias
   bool transposed = false;
   bool heads_first = false;  // as attention leaves its results; heads of a multiple of 32 elements

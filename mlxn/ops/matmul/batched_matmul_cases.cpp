@@ -1,5 +1,7 @@
 #include "mlxn/ops/matmul/batched_matmul.h"
 
+#include <cmath>
+
 #include "mlxn/base/strings.h"
 #include "mlxn/testing/op_case.h"
 

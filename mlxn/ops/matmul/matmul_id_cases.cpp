@@ -1,5 +1,6 @@
 #include "mlxn/ops/matmul/matmul_id.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "mlxn/base/strings.h"

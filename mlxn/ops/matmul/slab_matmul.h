@@ -12,9 +12,8 @@ namespace mlxn {
 
 // Rows of the output that choose their slab by ids.
 struct SlabRouting {
-  const Buffer&
-      input;          // [tokens, depth], or [tokens, slots, depth]: then each slot has its own row
-  const Buffer& ids;  // u32 [tokens, slots]
+  const Buffer& input;    // [tokens, depth], or [tokens, slots, depth]: a row for each slot
+  const Buffer& ids;      // u32 [tokens, slots]
   const Buffer& output;   // [tokens, slots, columns]
   const Buffer* up;       // as the input
   const Buffer* scratch;  // u32 [tokens, slots]
