@@ -68,7 +68,7 @@ def check_entry(line, ops):
 
 def check_defect(key, line, ops, by_file, tests):
     named = re.findall(r"`([\w.]+)`", line.split("|", 2)[2])
-    if not named:
+    if not named and "stays out:" not in line:
         yield "names no op and no test"
     for name in named:
         if "." in name:

@@ -48,8 +48,8 @@ float number(uint64_t row, uint64_t column) {
 }
 
 // Rows in front of and behind 4 GiB and 2^31 elements.
-const std::vector<uint32_t> kSome = {0, (1u << 24) - 1, 1u << 24, (1u << 25) - 1, 1u << 25,
-                                     static_cast<uint32_t>(kRows - 1)};
+const std::vector<uint32_t> kSome = {
+    0, (1u << 24) - 1, 1u << 24, (1u << 25) - 1, 1u << 25, static_cast<uint32_t>(kRows - 1)};
 
 void fill_rows(Buffer& table) {
   float* values = table.as_mut_slice<float>()->data();

@@ -39,6 +39,16 @@ OpCase make_case(Dtype format, Sizes s, Use use) {
           .use = use};
 }
 
+// Scales that have few bits left as a half: nothing may be computed with them but in float.
+OpCase small_scales(Dtype format) {
+  OpCase out = make_case(format, {9, 6, 512}, Use::kTest);
+  out.shape += " small scales";
+  out.tensors[kWeights].fill = uniform(-1e-5, 1e-5);
+  out.tolerance = {1e-12, 1e-5, 1e-11 * 512};
+  out.ledger = "D19";
+  return out;
+}
+
 std::vector<WrongCall> wrong_calls() {
   using enum ErrorCode;
   const auto call = [](const Call& c) { return matmul(c.encoder, {c[0], c[1], c[2]}); };
@@ -96,6 +106,7 @@ std::vector<OpCases> matmul_cases() {
       out.cases.push_back(make_case(format, s, Use::kTest));
     }
   }
+  for (Dtype format : {kQ4_0, kQ4_K}) out.cases.push_back(small_scales(format));
   for (uint64_t k : {1u, 3u, 17u, 31u, 33u, 100u, 515u, 1100u}) {
     out.cases.push_back(make_case(kF32, {3, 5, k}, Use::kTest));
     out.cases.push_back(make_case(kF16, {9, 5, k}, Use::kTest));
