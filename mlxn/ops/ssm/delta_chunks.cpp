@@ -78,6 +78,7 @@ struct Plan {
   bool typed;  // has a kernel for each dtype of queries
   MTL::Size grid;
   std::vector<uint32_t> reads, writes;
+  DispatchKind kind = DispatchKind::kThreadgroups;  // what the grid counts
 };
 
 Plan plan_of(DeltaStage stage, const DeltaNetArgs& a) {
@@ -87,7 +88,8 @@ Plan plan_of(DeltaStage stage, const DeltaNetArgs& a) {
     case DeltaStage::kLengths:
       return {"delta_lengths_", true, {a.tokens, a.key_heads, sequences}, {0, 1}, {8}};
     case DeltaStage::kDecays:
-      return {"delta_decays_", false, {a.heads, a.chunks, sequences}, {3}, {9}};
+      return {"delta_decays_",       false, {a.heads, a.chunks, sequences}, {3}, {9},
+              DispatchKind::kThreads};
     case DeltaStage::kProducts:
       return {"delta_products_", true, {2, blocks, sequences}, {0, 1, 4, 8, 9}, {10, 11}};
     case DeltaStage::kInverses:
@@ -123,12 +125,11 @@ Status run(ComputeEncoder& encoder, const Plan& plan, const Pipeline& pipeline,
     }
     writes.push_back(buffers[slot]);
   }
-  const bool threads = plan.reads == std::vector<uint32_t>{3};
   return encoder.dispatch({.pipeline = pipeline,
                            .bindings = bindings,
                            .grid = plan.grid,
                            .threadgroup = {32, 1, 1},
-                           .kind = threads ? DispatchKind::kThreads : DispatchKind::kThreadgroups,
+                           .kind = plan.kind,
                            .declared = true,
                            .reads = reads,
                            .writes = writes});
