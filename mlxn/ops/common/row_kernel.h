@@ -20,3 +20,12 @@ struct RowThreads {
   Place {                       \
     lane, simdgroup, simdgroups \
   }
+
+// Calls body(i) for i = first, first + step, ... below count. All threads go through the same full
+// rounds, so that nothing in them depends on which thread it is; indices of 64 bits cannot wrap.
+template <typename Body>
+inline void for_each(uint count, uint first, uint step, thread Body& body) {
+  const ulong full = count - count % step;
+  for (ulong begin = 0; begin < full; begin += step) body(begin + first);
+  if (full + first < count) body(full + first);
+}

@@ -1,5 +1,6 @@
 #include "mlxn/ops/index/embedding.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "mlxn/base/strings.h"
@@ -41,11 +42,14 @@ Status embedding(ComputeEncoder& encoder, const EmbeddingParams& params) {
   MLXN_ASSIGN(const Sizes sizes, check(params));
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
   const EmbeddingArgs args = {sizes.rows, sizes.dim, params.scale, 0};
+  // A processor pays for each threadgroup: it gets several tokens in one.
+  const uint32_t most = encoder.device().limits().is_processor ? 16 : 1;
+  const uint32_t height = std::min({most, sizes.tokens, pipeline.max_threads() / 64});
   return encoder.dispatch(
       {.pipeline = pipeline,
        .bindings = {{0, params.table}, {1, params.ids}, {2, params.output}, {3, as_bytes(args)}},
        .grid = {sizes.dim, sizes.tokens, 1},
-       .threadgroup = {64, 1, 1},
+       .threadgroup = {64, height, 1},
        .kind = DispatchKind::kThreads,
        .declared = true,
        .reads = {&params.table, &params.ids},

@@ -133,6 +133,16 @@ std::string kernel_of(const CopyParams& params, bool tiles) {
   return str(stem, "u", 8 * from.block_bytes);
 }
 
+// Of a copy without tiles. A processor pays for each threadgroup: it gets several rows in one, as a
+// row may be short.
+MTL::Size threadgroup_of(const ComputeEncoder& encoder, const Pipeline& pipeline,
+                         const CopyArgs& args) {
+  const uint32_t most = pipeline.max_threads();
+  const bool is_processor = encoder.device().limits().is_processor;
+  const uint32_t height = is_processor ? std::min({16u, args.sizes[2], most}) : 1;
+  return {std::min(256u, most / height), height, 1};
+}
+
 }  // namespace
 
 Status check_copy(std::string_view op, const CopyParams& params) {
@@ -160,7 +170,7 @@ Status copy_as(std::string_view op, ComputeEncoder& encoder, const CopyParams& p
               builtin_pipeline(encoder.device(), kernel_of(params, tiles)));
   const uint32_t rows = args.sizes[0] * args.sizes[1];
   MTL::Size grid = {args.sizes[3], args.sizes[2], rows};
-  MTL::Size threadgroup = {std::min(256u, pipeline.max_threads()), 1, 1};
+  MTL::Size threadgroup = threadgroup_of(encoder, pipeline, args);
   if (tiles) {
     // A processor runs the simdgroups of a threadgroup one after the other: one is enough.
     grid = {(args.sizes[3] - 1) / kCopyTile + 1, (args.sizes[2] - 1) / kCopyTile + 1, rows};

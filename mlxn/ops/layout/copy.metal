@@ -1,7 +1,7 @@
 // copy_{u8,u16,u32}: destination[i] = source[i] over up to four dimensions, each with its own
 // strides; copy_from_{f32,f16,bf16}_{f32,f16,bf16}: the same with another type, rounded once.
 // Buffers: 0 source, 1 destination, 2 CopyArgs. Grid: a thread for each element, (sizes[3],
-// sizes[2], sizes[0] * sizes[1]); any threadgroup of one row.
+// sizes[2], sizes[0] * sizes[1]); any threadgroup.
 // copy_tiles_...: where neighbours in the source lie along dimension 2 and in the destination along
 // dimension 3 (their strides are 1): tiles of 64 x 64 turned in threadgroup memory. Grid:
 // threadgroups of a multiple of 32 threads, (sizes[3] / 64, sizes[2] / 64, sizes[0] * sizes[1]).

@@ -32,12 +32,12 @@ struct NormRow {
 
   bool has(uint part) const { return ((known == kAnyParts ? parts : known) & part) != 0; }
 
-  float operator()(uint i) const {
+  float operator()(ulong i) const {
     const float x = static_cast<float>(input[i]);
     return has(kNormResidualFirst) ? x + static_cast<float>(residual[i]) : x;
   }
 
-  void store(uint i, Moments moments) const {
+  void store(ulong i, Moments moments) const {
     const float x = (*this)(i);
     float y = (x - moments.mean) * moments.inverse;
     if (has(kNormWeight)) y *= static_cast<float>(weight[i]);

@@ -1,7 +1,7 @@
 // MSL: the mean of a row and what it is divided by.
 #pragma once
 
-#include "mlxn/ops/common/reduce.h"
+#include "mlxn/ops/common/row_kernel.h"
 #include "mlxn/ops/norm/norm_kind.h"
 
 struct Moments {
@@ -12,7 +12,24 @@ struct Moments {
 template <typename T>
 struct Elements {
   device const T* row;
-  float operator()(uint i) const { return static_cast<float>(row[i]); }
+  float operator()(ulong i) const { return static_cast<float>(row[i]); }
+};
+
+template <typename Value>
+struct Total {
+  Value value;
+  Accumulator total;
+  void operator()(ulong i) { total += value(i); }
+};
+template <typename Value>
+struct Squares {
+  Value value;
+  float mean;
+  Accumulator total;
+  void operator()(ulong i) {
+    const float x = value(i) - mean;
+    total += x * x;
+  }
 };
 
 // Of `count` values: value(i) for i = first, first + step, ... is this thread's share.
@@ -22,16 +39,13 @@ inline Moments moments_of(Value value, uint count, uint first, uint step, mlxn::
   const float n = static_cast<float>(count);
   float mean = 0;
   if (kind == mlxn::NormKind::kLayer) {
-    Accumulator total = 0;
-    for (uint i = first; i < count; i += step) total += value(i);
-    mean = threadgroup_sum(total, scratch, place) / n;
+    Total<Value> sum = {value, 0.0f};
+    for_each(count, first, step, sum);
+    mean = threadgroup_sum(sum.total, scratch, place) / n;
   }
-  Accumulator squares = 0;
-  for (uint i = first; i < count; i += step) {
-    const float x = value(i) - mean;
-    squares += x * x;
-  }
-  const float sum = threadgroup_sum(squares, scratch, place);
+  Squares<Value> squares = {value, mean, 0.0f};
+  for_each(count, first, step, squares);
+  const float sum = threadgroup_sum(squares.total, scratch, place);
   if (kind == mlxn::NormKind::kL2AtLeast) {
     const float root = sqrt(sum);
     return {0.0f, 1.0f / (root < eps ? eps : root)};  // a NaN stays

@@ -9,6 +9,40 @@
 #include "mlxn/ops/norm/triple_norm_args.h"
 
 template <typename T, typename W>
+struct AddNormed {
+  device const T* x;
+  device const T* hidden;
+  device const W* weight;
+  device T* total;
+  float inverse;
+  void operator()(ulong i) {
+    const float normed = static_cast<float>(x[i]) * inverse;
+    total[i] =
+        static_cast<T>(static_cast<float>(hidden[i]) + normed * static_cast<float>(weight[i]));
+  }
+};
+
+template <typename T, typename W>
+struct StoreNormed {
+  device const T* x;
+  device const W* a;
+  device const W* b;
+  device const W* c;
+  device T* output_a;
+  device T* output_b;
+  device T* output_c;
+  float inverse;
+  void operator()(ulong i) {
+    const float normed = static_cast<float>(x[i]) * inverse;
+    const float by_a = static_cast<float>(a[i]), by_b = static_cast<float>(b[i]),
+                by_c = static_cast<float>(c[i]);
+    output_a[i] = static_cast<T>(normed * by_a);
+    output_b[i] = static_cast<T>(normed * by_b);
+    output_c[i] = static_cast<T>(normed * by_c);
+  }
+};
+
+template <typename T, typename W>
 [[kernel]] void triple_norm(device const T* input [[buffer(0)]],
                             device const T* hidden [[buffer(1)]],
                             device const W* hidden_weight [[buffer(2)]],
@@ -26,23 +60,15 @@ template <typename T, typename W>
     const Moments own =
         moments_of(Elements<T>{x}, dim, first, step, kRms, args.eps, scratch, place);
     device T* added = total + begin;
-    for (uint i = first; i < dim; i += step) {
-      const float normed = static_cast<float>(x[i]) * own.inverse;
-      added[i] = static_cast<T>(static_cast<float>((hidden + begin)[i]) +
-                                normed * static_cast<float>(hidden_weight[i]));
-    }
+    AddNormed<T, W> add = {x, hidden + begin, hidden_weight, added, own.inverse};
+    for_each(dim, first, step, add);
     x = added;  // of which every thread reads what it wrote
   }
   const Moments moments =
       moments_of(Elements<T>{x}, dim, first, step, kRms, args.eps, scratch, place);
-  for (uint i = first; i < dim; i += step) {
-    const float normed = static_cast<float>(x[i]) * moments.inverse;
-    const float by_a = static_cast<float>(a[i]), by_b = static_cast<float>(b[i]),
-                by_c = static_cast<float>(c[i]);
-    (output_a + begin)[i] = static_cast<T>(normed * by_a);
-    (output_b + begin)[i] = static_cast<T>(normed * by_b);
-    (output_c + begin)[i] = static_cast<T>(normed * by_c);
-  }
+  StoreNormed<T, W> store = {
+      x, a, b, c, output_a + begin, output_b + begin, output_c + begin, moments.inverse};
+  for_each(dim, first, step, store);
 }
 
 MLXN_KERNEL("triple_norm_f32", triple_norm, float, float);

@@ -114,6 +114,10 @@ std::vector<OpCases> triple_norm_cases() {
         out.cases.push_back(make_case(dtype, 3, dim, has_hidden, false));
       out.cases.push_back(make_case(dtype, 2, dim, true, true));
     }
+    // Long enough that what is lost is seen in 8 bits.
+    OpCase& large = out.cases.emplace_back(make_case(dtype, 1, 12800, false, false));
+    large.shape += " large, then small";
+    large.tensors[kInput].fill = large_then_small(32, 64, 1);
   }
   out.cases.push_back(make_case(kF32, 512, 2816, false, false, Use::kBench));
   out.cases.push_back(make_case(kF32, 512, 2816, true, false, Use::kBench));

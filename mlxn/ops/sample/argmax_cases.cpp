@@ -53,6 +53,16 @@ OpCase random_case(uint64_t rows, uint64_t dim, Use use) {
   return make_case(str(rows, "x", dim), rows, dim, uniform(-2, 2), use);
 }
 
+// So long that the kernel takes it in more than one stretch.
+constexpr uint64_t kLong = 33001;
+
+// A long row of `value` but for some places.
+Fill all_but(double value, const std::vector<std::pair<uint64_t, double>>& places) {
+  std::vector<double> row(kLong, value);
+  for (const auto& [at, other] : places) row[at] = other;
+  return exactly(std::move(row));
+}
+
 }  // namespace
 
 std::vector<OpCases> argmax_cases() {
@@ -67,6 +77,11 @@ std::vector<OpCases> argmax_cases() {
   out.cases.push_back(make_case("negative infinity alone", 2, 300, exactly({-INFINITY})));
   out.cases.push_back(make_case("NaN, then negative infinity", 2, 2, exactly({NAN, -INFINITY})));
   out.cases.push_back(make_case("infinities", 2, 4, exactly({1, INFINITY, INFINITY, NAN})));
+  const auto late = all_but(0, {{20005, 1}, {20000, 1}, {2053, 1}, {4101, 1}, {33000, 1}});
+  out.cases.push_back(with_values("late ties", 2, kLong, late));
+  out.cases.push_back(with_values("the last", 1, kLong, all_but(-1, {{0, 0}, {kLong - 1, 1}})));
+  const auto lowest = all_but(NAN, {{33000, -INFINITY}, {20005, -INFINITY}, {20032, -INFINITY}});
+  out.cases.push_back(with_values("negative infinity among NaN", 2, kLong, lowest));
   out.cases.push_back(with_values("7x5", 7, 5, uniform(-2, 2)));
   out.cases.push_back(with_values("3x1000 ties", 3, 1000, integers(0, 3)));
   out.cases.push_back(with_values("NaN alone", 2, 300, exactly({NAN})));
