@@ -7,6 +7,7 @@
 MLXN_CONSTANT uint32_t kMoeSoftmax = 0, kMoeSoftmaxOfSelected = 1, kMoeSigmoid = 2;
 MLXN_CONSTANT uint32_t kMoeMostExperts = 3072, kMoeMostSelected = 64;
 MLXN_CONSTANT uint32_t kMoeMostGroups = 32;
+MLXN_CONSTANT uint32_t kMoeGateTokens = 3;
 
 struct MoeRouteArgs {
   uint32_t experts, selected;
@@ -19,6 +20,7 @@ struct MoeRouteArgs {
 
 struct MoeGateArgs {
   MoeRouteArgs route;
+  uint32_t tokens, together;  // together: of a threadgroup
   uint32_t dim;
   float eps;
 };

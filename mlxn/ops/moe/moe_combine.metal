@@ -40,23 +40,30 @@ template <typename T>
 }
 
 constant constexpr uint kColumns = 8;  // of a thread at a time, `threads` apart
+constant constexpr uint kKept = 4096;  // columns whose sums are kept until the norm is known
 
-struct Thread {
-  uint index, threads;
-};
-
-// A token's sums over its slots, for the columns from `begin` on. All threads call.
+// A token's sums over its slots, for the columns from `experts` on; `left` of them exist, from the
+// simdgroup's first one. All threads call.
 template <typename T>
 inline void weighted_columns(device const T* experts, device const float* weights,
-                             constant MoeCombineNormArgs& args, uint begin, Thread own,
+                             constant MoeCombineNormArgs& args, uint left, uint lane, uint threads,
                              thread Accumulator* sums) {
   for (uint j = 0; j < kColumns; ++j) sums[j] = 0;
+  const bool whole = left >= (kColumns - 1) * threads + 32;
   for (uint s = 0; s < args.slots; ++s) {
     simdgroup_barrier(mem_flags::mem_none);  // the lanes read side by side
-    device const T* row = experts + static_cast<ulong>(s) * args.dim + own.index;
-    for (uint j = 0; j < kColumns; ++j) {
-      const uint i = begin + j * own.threads;
-      if (i + own.index < args.dim) sums[j] += weights[s] * static_cast<float>(row[i]);
+    device const T* row = experts + static_cast<ulong>(s) * args.dim;
+    const float weight = weights[s];
+    if (whole) {
+      for (uint j = 0; j < kColumns; ++j) {
+        sums[j] += weight * static_cast<float>((row + j * threads)[lane]);
+      }
+    } else {
+      for (uint j = 0; j < kColumns; ++j) {
+        if (j * threads + lane < left) {
+          sums[j] += weight * static_cast<float>((row + j * threads)[lane]);
+        }
+      }
     }
   }
 }
@@ -67,25 +74,25 @@ template <typename T>
     device const float* norm_weight [[buffer(2)]], device const float* residual [[buffer(3)]],
     device const float* residual_weight [[buffer(4)]], device float* output [[buffer(5)]],
     constant MoeCombineNormArgs& args [[buffer(6)]], threadgroup float* scratch [[threadgroup(0)]],
-    uint token [[threadgroup_position_in_grid]], uint first [[thread_index_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]], uint lane [[thread_index_in_simdgroup]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint token [[threadgroup_position_in_grid]], uint threads [[threads_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint simdgroups [[simdgroups_per_threadgroup]]) {
+  threadgroup float kept[kKept];
   const Place place = {lane, simdgroup, simdgroups};
   const ulong row = static_cast<ulong>(token) * args.dim;
   device const T* x = experts + row * args.slots;
   device const float* w = weights + static_cast<ulong>(token) * args.slots;
-  device const float* rest = residual + row + first;
-  const uint rounds = (args.dim - 1) / (kColumns * threads) + 1;
+  const uint base = 32 * simdgroup, step = kColumns * threads;
   Accumulator own[kColumns], squares = 0, residual_squares = 0;
-  for (uint round = 0; round < rounds; ++round) {
-    const uint begin = round * kColumns * threads;
-    weighted_columns(x, w, args, begin, Thread{first, threads}, own);
-    simdgroup_barrier(mem_flags::mem_none);
+  for (ulong begin = base; begin < args.dim; begin += step) {
+    const uint left = args.dim - static_cast<uint>(begin);
+    weighted_columns(x + begin, w, args, left, lane, threads, own);
     for (uint j = 0; j < kColumns; ++j) {
-      const uint i = begin + j * threads;
+      simdgroup_barrier(mem_flags::mem_none);
+      const ulong i = begin + j * threads;
       float other = 0;
-      if (i + first < args.dim) other = rest[i];
+      if (j * threads + lane < left) other = (residual + row + i)[lane];
+      if (begin - base + step <= kKept) (kept + i)[lane] = own[j];
       squares += own[j] * own[j];
       residual_squares += other * other;
     }
@@ -96,16 +103,18 @@ template <typename T>
   const float total = threadgroup_sum(static_cast<float>(residual_squares), scratch, place);
   const bool norms = args.has_residual_weight != 0;
   const float residual_inverse = norms ? 1.0f / sqrt(total / count + args.eps) : 1.0f;
-  for (uint round = 0; round < rounds; ++round) {
-    const uint begin = round * kColumns * threads;
-    weighted_columns(x, w, args, begin, Thread{first, threads}, own);
+  for (ulong begin = base; begin < args.dim; begin += step) {
+    const uint left = args.dim - static_cast<uint>(begin);
+    const bool known = begin - base + step <= kKept;
+    if (!known) weighted_columns(x + begin, w, args, left, lane, threads, own);
     for (uint j = 0; j < kColumns; ++j) {
       simdgroup_barrier(mem_flags::mem_none);  // ... and store so
-      const uint i = begin + j * threads;
-      if (i + first < args.dim) {
-        const float scale = norms ? residual_inverse * (residual_weight + first)[i] : 1.0f;
-        const float norm = own[j] * inverse * (norm_weight + first)[i];
-        (output + row + first)[i] = rest[i] * scale + norm;
+      const ulong i = begin + j * threads;
+      if (j * threads + lane < left) {
+        const float sum = known ? (kept + i)[lane] : static_cast<float>(own[j]);
+        const float scale = norms ? residual_inverse * (residual_weight + i)[lane] : 1.0f;
+        const float norm = sum * inverse * (norm_weight + i)[lane];
+        (output + row + i)[lane] = (residual + row + i)[lane] * scale + norm;
       }
     }
   }

@@ -11,6 +11,10 @@
 namespace mlxn {
 namespace {
 
+// For what moe_gate takes tokens together: enough of them for all workers, and experts few enough
+// for their logits to lie in threadgroup memory.
+constexpr uint64_t kManyTokens = 64, kMostTogether = 1024;
+
 struct Choice {
   const char* op;
   const Buffer& ids;
@@ -78,12 +82,15 @@ Result<MoeRouteArgs> check(const Choice& choice) {
                       .scale = r.scale};
 }
 
-// Fills in the grid, the memory and, where there is none, a threadgroup of one simdgroup.
-Status dispatch_tokens(ComputeEncoder& encoder, const Choice& choice, Dispatch dispatch) {
-  const uint64_t bytes = threadgroup_bytes(choice.experts * sizeof(float));
-  const ThreadgroupMemory memory[] = {{0, bytes}, {1, bytes}};
+// Fills in the grid, the memory and, where there is none, a threadgroup of one simdgroup, for
+// `together` tokens.
+Status dispatch_tokens(ComputeEncoder& encoder, const Choice& choice, uint32_t together,
+                       Dispatch dispatch) {
+  const uint64_t bytes = choice.experts * sizeof(float);
+  const ThreadgroupMemory memory[] = {{0, threadgroup_bytes(together * bytes)},
+                                      {1, threadgroup_bytes(bytes)}};
   const Buffer* writes[] = {&choice.ids, &choice.weights};
-  dispatch.grid = {choice.tokens, 1, 1};
+  dispatch.grid = {(choice.tokens - 1) / together + 1, 1, 1};
   if (dispatch.threadgroup.width == 1) dispatch.threadgroup = {32, 1, 1};
   dispatch.threadgroup_memory = memory;
   dispatch.declared = true;
@@ -108,7 +115,7 @@ Status moe_route(ComputeEncoder& encoder, const MoeRouteParams& params) {
   const Binding bindings[] = {{0, logits}, {1, bias},    {2, scales},
                               {3, ids},    {4, weights}, {5, as_bytes(args)}};
   const Buffer* reads[] = {&logits, &bias, &scales};
-  return dispatch_tokens(encoder, choice,
+  return dispatch_tokens(encoder, choice, 1,
                          {.pipeline = pipeline, .bindings = bindings, .reads = reads});
 }
 
@@ -133,17 +140,20 @@ Status moe_gate(ComputeEncoder& encoder, const MoeGateParams& params) {
                  str(kOp, ": eps ", eps, ", expected a number from 0 up"));
   }
   MLXN_ASSIGN(const Pipeline pipeline, builtin_pipeline(encoder.device(), kernel));
-  const MoeGateArgs args = {route, rows.columns, eps};
+  // A processor runs the simdgroups of a threadgroup one after the other: one is enough. It takes
+  // several tokens for each row of the router, which its nearest caches do not hold.
+  const bool processor = encoder.device().limits().is_processor;
+  const uint32_t threads = processor ? 32u : std::min(256u, pipeline.max_threads()) / 32 * 32;
+  const bool many = rows.rows >= kManyTokens && experts.rows <= kMostTogether;
+  const uint32_t together = processor && many ? kMoeGateTokens : 1;
+  const MoeGateArgs args = {route, static_cast<uint32_t>(rows.rows), together, rows.columns, eps};
   const Buffer& bias = routing.bias ? *routing.bias : router;
   const Buffer& scales = routing.expert_scale ? *routing.expert_scale : router;
   const Binding bindings[] = {{0, hidden}, {1, norm_weight}, {2, router},  {3, bias},
                               {4, scales}, {5, ids},         {6, weights}, {7, as_bytes(args)}};
   const Buffer* reads[] = {&hidden, &norm_weight, &router, &bias, &scales};
-  // A processor runs the simdgroups of a threadgroup one after the other: one is enough.
-  const bool processor = encoder.device().limits().is_processor;
-  const uint32_t threads = processor ? 32u : std::min(256u, pipeline.max_threads()) / 32 * 32;
   return dispatch_tokens(
-      encoder, choice,
+      encoder, choice, together,
       {.pipeline = pipeline, .bindings = bindings, .threadgroup = {threads, 1, 1}, .reads = reads});
 }
 

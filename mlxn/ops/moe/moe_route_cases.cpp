@@ -262,6 +262,7 @@ OpCases gate_ops() {
     out.cases.push_back(gate_case({"", 2, 60, 10, {kSigmoid}, true}, 257, dtype));
     out.cases.push_back(gate_case({"", 1, 5, 2}, 2816, dtype));
     out.cases.push_back(gate_case({"", 1, 2, 1}, 1, dtype));
+    out.cases.push_back(gate_case({"", 67, 7, 3, selected, false, true}, 257, dtype));
   }
   out.cases.push_back(gate_case({"", 1, 128, 8, selected, false, true}, 2816, kBf16, Use::kBench));
   out.cases.push_back(gate_case({"", 64, 128, 8, selected, false, true}, 2816, kBf16, Use::kBench));

@@ -3,13 +3,14 @@
 // so many parts. What is not after it is collected and sorted, if that is not too much: else, and
 // in short rows, the last one itself is found, and only what is wanted collected.
 // Buffers: 0 input [rows, dim], 1 indices and 2 values [rows, count], 3 TopKArgs. Grid: a
-// threadgroup of a multiple of 32 threads for each row.
+// threadgroup of 32, 64 or 128 threads for each row.
 // top_k_sorted_f32: takes the first ones of each row from its sorted indices. Buffers: 0 input,
 // 1 sorted [rows, dim], 2 indices, 3 values, 4 TopKArgs. Grid: a thread for each, (count, rows).
+#include "mlxn/ops/common/reduce.h"
 #include "mlxn/ops/sample/sort_keys.h"
 #include "mlxn/ops/sample/sorted_rows_args.h"
 
-constant constexpr uint kDigits = 256;
+constant constexpr uint kMostSimdgroups = 4;
 
 struct RowKeys {
   device const float* x;
@@ -26,34 +27,38 @@ struct Last {
   uint key, ties;
 };
 
-// Digit by digit: counts those of keys that agree with what is known above. All threads call.
+// The sum over the threadgroup. It comes to all lanes as one, so that branches on it keep them
+// together, which is not so for a count kept in atomics.
+inline uint total(uint own, threadgroup uint* sums, Place place) {
+  own = simd_sum(own);
+  if (place.lane == 0) sums[place.simdgroup] = own;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  uint sum = sums[0];
+  for (uint i = 1; i < place.simdgroups; ++i) sum += sums[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  return sum;
+}
+
+// It is known to be from `low` to `high`. Bit by bit: counts the keys up to the middle of what is
+// left. All threads call.
 template <typename Keys>
-inline Last last_of(Keys keys, uint count, uint wanted, threadgroup atomic_uint* counts,
-                    uint thread_index, uint threads) {
-  uint prefix = 0;
-  for (uint shift = 32; shift > 0;) {
-    const uint known = shift == 32 ? 0u : ~0u << shift;
-    shift -= 8;
-    for (uint i = thread_index; i < kDigits; i += threads) {
-      atomic_store_explicit(counts + i, 0u, memory_order_relaxed);
+inline Last last_of(Keys keys, uint count, uint wanted, uint low, uint high, threadgroup uint* sums,
+                    Place place) {
+  uint prefix = low, below = 0;
+  if (low == high) return {low, wanted};
+  for (uint bit = 1u << (31 - clz(low ^ high)); bit > 0; bit /= 2) {
+    prefix &= ~bit;
+    const uint middle = prefix | (bit - 1);
+    uint own = 0;
+    for (uint i = 32 * place.simdgroup + place.lane; i < count; i += 32 * place.simdgroups) {
+      own += keys.at(i) <= middle ? 1 : 0;
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint i = thread_index; i < count; i += threads) {
-      const uint key = keys.at(i);
-      if (((key ^ prefix) & known) != 0) continue;
-      atomic_fetch_add_explicit(counts + (key >> shift & (kDigits - 1)), 1u, memory_order_relaxed);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    uint digit = 0;
-    for (; digit + 1 < kDigits; ++digit) {
-      const uint here = atomic_load_explicit(counts + digit, memory_order_relaxed);
-      if (here >= wanted) break;
-      wanted -= here;
-    }
-    prefix |= digit << shift;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const uint number = total(own, sums, place);
+    if (number >= wanted) continue;
+    prefix |= bit;
+    below = number;
   }
-  return {prefix, wanted};
+  return {prefix, wanted - below};
 }
 
 // One simdgroup: entries of keys before the last one, and of those equal to it the first ones.
@@ -116,23 +121,26 @@ inline void find_best(device const float* x, uint dim, threadgroup uint* best, u
   threadgroup ulong entries[kSortBlock];
   threadgroup uint best[kSortBlock];
   threadgroup uint counted;
-  threadgroup atomic_uint counts[kDigits];
+  threadgroup uint sums[kMostSimdgroups];
+  const Place place = {lane, simdgroup, simdgroups};
   const uint threads = 32 * simdgroups;
   device const float* x = input + static_cast<ulong>(row) * args.dim;
-  uint found = ~0u;
+  uint found = ~0u, low = 0, high = ~0u;
   if (args.dim > kSortBlock) {
     find_best(x, args.dim, best, thread_index, threads);
-    const Last bound =
-        last_of(BestKeys{best}, kSortBlock, args.count, counts, thread_index, threads);
+    high = last_of(BestKeys{best}, kSortBlock, args.count, low, high, sums, place).key;
     if (simdgroup == 0) {
-      const uint number = collect(x, args.dim, Last{bound.key, ~0u}, entries, lane);
+      const uint number = collect(x, args.dim, Last{high, ~0u}, entries, lane);
       if (lane == 0) counted = number;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     found = counted;
+    if (found > kSortBlock) {
+      low = last_of(BestKeys{best}, kSortBlock, 1, low, high, sums, place).key;
+    }
   }
   if (found > kSortBlock) {
-    const Last last = last_of(RowKeys{x}, args.dim, args.count, counts, thread_index, threads);
+    const Last last = last_of(RowKeys{x}, args.dim, args.count, low, high, sums, place);
     if (simdgroup == 0) collect(x, args.dim, last, entries, lane);
     found = args.count;
   }
