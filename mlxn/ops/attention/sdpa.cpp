@@ -163,7 +163,7 @@ struct Plan {
 Plan plan_for(const SdpaArgs& args, Dtype keys) {
   const bool one = args.queries == 1;
   const uint32_t dim = one ? std::max(args.dim, args.value_dim) : args.value_dim;
-  const uint32_t room = dim <= 64 ? 64 : dim <= 128 ? 128 : dim <= 256 ? 256 : 576;
+  const uint32_t room = dim <= 256 ? 256 : 576;
   if (!one) return {str("sdpa_tile_", room, "_", to_string(keys)), kSdpaRows};
   const uint32_t rows = args.share == 1 ? 1 : 4;
   return {str("sdpa_row_", rows, "_", room, "_", to_string(keys)), rows};

@@ -1,4 +1,4 @@
-// sdpa_tile_{64,128,256,576}_{f32,f16,bf16}: softmax(scale * q k^T + mask) v for many queries, with
+// sdpa_tile_{256,576}_{f32,f16,bf16}: softmax(scale * q k^T + mask) v for many queries, with
 // heads of up to so many elements and keys and values of that type.
 // Buffers: 0 queries, 1 keys, 2 values, 3 mask, 4 slopes and 5 sinks [heads], 6 blocks [query
 // tiles, key tiles], 7 output, 8 SdpaArgs. Those that the arguments do not speak of may be
@@ -9,7 +9,7 @@
 // of key t, then sums up elements t, t + 32, ... of the results. The order of all sums depends on
 // the positions of keys alone.
 //
-// sdpa_row_{1,4}_{64,128,256,576}_{f32,f16,bf16}: the same for one query, with 1 or 4 of the heads
+// sdpa_row_{1,4}_{256,576}_{f32,f16,bf16}: the same for one query, with 1 or 4 of the heads
 // that share a head of keys. Grid: threadgroups of 128 threads, (heads / rows at once, kv heads,
 // batch). Chunks are dealt out to four simdgroups in turn, whose results are put together.
 //
@@ -165,14 +165,8 @@ template <typename T, uint D, uint M>
 }
 
 #define MLXN_ENTRY(format, type, ...)                             \
-  MLXN_KERNEL("sdpa_tile_64_" #format, sdpa_tile, type, 64);      \
-  MLXN_KERNEL("sdpa_tile_128_" #format, sdpa_tile, type, 128);    \
   MLXN_KERNEL("sdpa_tile_256_" #format, sdpa_tile, type, 256);    \
   MLXN_KERNEL("sdpa_tile_576_" #format, sdpa_tile, type, 576);    \
-  MLXN_KERNEL("sdpa_row_1_64_" #format, sdpa_row, type, 64, 1);   \
-  MLXN_KERNEL("sdpa_row_4_64_" #format, sdpa_row, type, 64, 4);   \
-  MLXN_KERNEL("sdpa_row_1_128_" #format, sdpa_row, type, 128, 1); \
-  MLXN_KERNEL("sdpa_row_4_128_" #format, sdpa_row, type, 128, 4); \
   MLXN_KERNEL("sdpa_row_1_256_" #format, sdpa_row, type, 256, 1); \
   MLXN_KERNEL("sdpa_row_4_256_" #format, sdpa_row, type, 256, 4); \
   MLXN_KERNEL("sdpa_row_1_576_" #format, sdpa_row, type, 576, 1); \

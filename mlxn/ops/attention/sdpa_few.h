@@ -19,6 +19,9 @@ struct SdpaFew {
   }
 };
 
+// Elements of a key that are multiplied without a look at how many there are.
+constant constexpr uint kKeyPart = 128;
+
 // The product of a key with each of M queries, put at thread `place`.
 template <uint D, uint M, typename Heads>
 inline void score_key(thread float (&scores)[M], thread const Heads& heads, uint key, uint dim,
@@ -26,17 +29,26 @@ inline void score_key(thread float (&scores)[M], thread const Heads& heads, uint
   Accumulator sums[M];
 #pragma unroll
   for (uint m = 0; m < M; ++m) sums[m] = 0.0f;
+  uint begin = 0;
+  for (; begin + kKeyPart <= dim; begin += kKeyPart) {
 #pragma unroll
-  for (uint c = 0; c < D; c += 32) {
-    if (c >= dim) continue;
+    for (uint c = 0; c < kKeyPart; c += 32) {
+      const float element = heads.key(key, begin + c, lane);
+#pragma unroll
+      for (uint m = 0; m < M; ++m) {
+        sums[m] = fma((queries + m * D + begin + c)[lane], element, sums[m]);
+      }
+    }
+  }
+  for (; begin < dim; begin += 32) {
     float element = 0;
-    if (c + 32 <= dim) {
-      element = heads.key(key, c, lane);
-    } else if (c + lane < dim) {
-      element = heads.key(key, c, lane);
+    if (begin + 32 <= dim) {
+      element = heads.key(key, begin, lane);
+    } else if (begin + lane < dim) {
+      element = heads.key(key, begin, lane);
     }
 #pragma unroll
-    for (uint m = 0; m < M; ++m) sums[m] = fma((queries + m * D + c)[lane], element, sums[m]);
+    for (uint m = 0; m < M; ++m) sums[m] = fma((queries + m * D + begin)[lane], element, sums[m]);
   }
 #pragma unroll
   for (uint m = 0; m < M; ++m) {
@@ -50,7 +62,7 @@ inline void stage_queries(threadgroup SdpaFew<D, M>& few, thread const SdpaBuffe
                           constant SdpaArgs& args, uint3 group, uint lane, uint simdgroup) {
   for (uint m = simdgroup; m < M; m += kSdpaSimdgroups) {
     const SdpaRow row(args, group.z, group.y, min(group.x * M + m, args.share - 1));
-    for (uint c = 0; c < D; c += 32) {
+    for (uint c = 0; c < args.dim; c += 32) {
       float element = 0;
       if (c + lane < args.dim) {
         element = load_float(buffers.query, row.at(args.query) + c + lane, args.query_type);

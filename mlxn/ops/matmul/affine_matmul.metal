@@ -5,6 +5,15 @@
 // groups]. Grid: threadgroups of 128 threads, (columns / 4, rows / rows at once).
 #include "mlxn/ops/matmul/slab_product.h"
 
+// load_float without a branch: neither half lies outside of the number.
+inline float load_scale(device const uchar* scales, ulong i, uint type) {
+  const uint size = type == 0 ? 4 : 2;
+  device const ushort* low = reinterpret_cast<device const ushort*>(scales + i * size);
+  device const ushort* high = reinterpret_cast<device const ushort*>(scales + (i + 1) * size - 2);
+  const uint bits = static_cast<uint>(*high) << 16 | (type == 0 ? *low : 0u);
+  return type == 1 ? static_cast<float>(as_type<half>(*low)) : as_type<float>(bits);
+}
+
 template <uint Bits>
 struct AffineRow {
   device const uint* words;
@@ -35,8 +44,45 @@ struct AffineRow {
 #pragma unroll
     for (uint j = 0; j < 32; ++j) values[j] = j < length ? unpacked[j] : 0.0f;
   }
+
+  // Bytes with whole codes, one for each thread: up to four groups.
+  void unpack_bytes(uint begin, threadgroup float* to, uint lane) const {
+    constexpr uint kCodes = 8 / Bits, kPart = kLanes / kCodes;  // threads of a group
+    const ulong at = static_cast<ulong>(begin) / 8 * Bits;
+    const uint byte = (reinterpret_cast<device const uchar*>(words) + at)[lane];
+    float scale = load_scale(scales, first_group + begin / group_size, scale_type);
+    float bias = load_scale(biases, first_group + begin / group_size, scale_type);
+#pragma unroll
+    for (uint i = 1; i < kCodes; ++i) {
+      const ulong group = first_group + (begin + i * kLanes) / group_size;
+      const float own_scale = load_scale(scales, group, scale_type);
+      const float own_bias = load_scale(biases, group, scale_type);
+      scale = lane >= i * kPart ? own_scale : scale;
+      bias = lane >= i * kPart ? own_bias : bias;
+    }
+    simdgroup_barrier(mem_flags::mem_none);  // that stores do not stand between loads
+#pragma unroll
+    for (uint i = 0; i < kCodes; ++i) {
+      const uint code = (byte >> (i * Bits)) & ((1u << Bits) - 1);
+      to[lane * kCodes + i] = fma(scale, static_cast<float>(static_cast<int>(code)), bias);
+    }
+  }
+  // Neighbouring threads take neighbouring bytes while there are enough.
   void unpack_chunk(uint begin, uint depth, threadgroup float* chunk, uint lane) const {
-    unpack_in_groups(*this, begin, depth, chunk, lane);
+    constexpr uint kAtOnce = kLanes * (8 / Bits), kSpan = kAtOnce < kStep ? kStep : kAtOnce;
+    const uint length = min(kChunk, depth - begin);
+    uint done = 0;
+    if (8 % Bits == 0) {
+      for (; done + kSpan <= length; done += kSpan) {
+#pragma unroll
+        for (uint i = 0; i < kSpan; i += kAtOnce) {
+          unpack_bytes(begin + done + i, chunk + done + i, lane);
+        }
+      }
+    }
+    if (done < length) {
+      unpack_in_groups(*this, begin + done, begin + length, chunk + done, lane);
+    }
   }
 };
 
