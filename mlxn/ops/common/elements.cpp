@@ -17,8 +17,10 @@ Status dispatch_elements(ComputeEncoder& encoder, uint32_t count, Dispatch dispa
 }
 
 Status dispatch_runs(ComputeEncoder& encoder, const Runs& runs, Dispatch dispatch) {
+  // A processor gets few threads with long runs: the round that not all threads have is short.
+  const bool is_processor = encoder.device().limits().is_processor;
   const uint32_t wanted = std::min(256u, dispatch.pipeline.max_threads());
-  const uint32_t threads = runs.count < wanted ? 32 : wanted;
+  const uint32_t threads = is_processor || runs.count < wanted ? 32 : wanted;
   const uint64_t each = uint64_t{threads} * runs.run;
   dispatch.grid = {(runs.count + each - 1) / each, runs.rows, 1};
   dispatch.threadgroup = {threads, 1, 1};
@@ -28,7 +30,7 @@ Status dispatch_runs(ComputeEncoder& encoder, const Runs& runs, Dispatch dispatc
 }
 
 uint32_t run_of(const ComputeEncoder& encoder, uint64_t elements) {
-  if (encoder.device().limits().is_processor) return 8;
+  if (encoder.device().limits().is_processor) return 64;
   return elements < (1u << 20) ? 1 : 4;
 }
 
