@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "mlxn/base/strings.h"
@@ -64,6 +65,21 @@ OpCase conv_case(const Conv& s, Dtype dtype, bool in_place, Use use = Use::kTest
   return out;
 }
 
+// A large number and what is lost behind it, one by one, in half the bits; it is taken away again.
+constexpr double kLarge = 2048, kSmall = 1;
+
+OpCase conv_large_then_small_case(uint64_t taps, Dtype dtype) {
+  OpCase out = conv_case({1, 9, 5, taps}, dtype, false);
+  out.shape += " large, then small";
+  std::vector<double> weight(taps, kSmall);
+  weight.front() = kLarge;
+  weight.back() = -kLarge;
+  out.tensors[0].fill = exactly({1});
+  out.tensors[1].fill = exactly(weight);
+  out.tensors[2].fill = exactly({1});
+  return out;
+}
+
 OpCases conv_ops() {
   OpCases out = {"ssm_conv", "mlxn/ops/ssm/ssm_conv.h", "silu(conv), state", {}, {}};
   for (Dtype dtype : kFloats) {
@@ -72,6 +88,9 @@ OpCases conv_ops() {
                           Conv{1, 3, 5, 32}, Conv{2, 40, 3, 32}}) {
       out.cases.push_back(conv_case(s, dtype, false));
       out.cases.push_back(conv_case(s, dtype, true));
+    }
+    for (uint64_t taps : {4u, 9u}) {
+      out.cases.push_back(conv_large_then_small_case(taps, dtype));
     }
   }
   for (uint64_t tokens : {1u, 512u}) {
@@ -172,6 +191,20 @@ OpCase solve_case(uint64_t batch, uint64_t n, uint64_t m, Dtype dtype, bool in_p
   return out;
 }
 
+// All rows but the last are those of B.
+OpCase solve_large_then_small_case(Dtype dtype) {
+  constexpr uint64_t kSize = 40, kColumns = 3;
+  OpCase out = solve_case(1, kSize, kColumns, dtype, false);
+  out.shape += " large, then small";
+  std::vector<double> matrix(kSize * kSize, 0.0), right(kSize * kColumns, kSmall);
+  std::fill(matrix.end() - kSize, matrix.end(), 1.0);
+  std::fill(right.begin(), right.begin() + kColumns, kLarge);
+  std::fill(right.end() - kColumns, right.end(), kLarge);
+  out.tensors[0].fill = exactly(matrix);
+  out.tensors[1].fill = exactly(right);
+  return out;
+}
+
 OpCases solve_ops() {
   OpCases out = {"tri_solve", "mlxn/ops/ssm/tri_solve.h", "L \\ B", {}, {}};
   for (Dtype dtype : kFloats) {
@@ -182,6 +215,7 @@ OpCases solve_ops() {
       out.cases.push_back(solve_case(2, 33, 65, dtype, in_place));
       out.cases.push_back(solve_case(1, 64, 7, dtype, in_place));
     }
+    out.cases.push_back(solve_large_then_small_case(dtype));
   }
   // Neither the diagonal nor what is above it is read.
   OpCase upper = solve_case(1, 3, 2, kF32, false);
