@@ -14,6 +14,18 @@ inline float load_scale(device const uchar* scales, ulong i, uint type) {
   return type == 1 ? static_cast<float>(as_type<half>(*low)) : as_type<float>(bits);
 }
 
+// The group of an element, and how many elements are left in it: no division for each step.
+struct ScaleGroup {
+  ulong at;
+  uint left;
+
+  void advance(uint size) {
+    left -= kLanes;
+    at += left == 0 ? 1 : 0;
+    left = left == 0 ? size : left;
+  }
+};
+
 template <uint Bits>
 struct AffineRow {
   device const uint* words;
@@ -45,22 +57,21 @@ struct AffineRow {
     for (uint j = 0; j < 32; ++j) values[j] = j < length ? unpacked[j] : 0.0f;
   }
 
-  // Bytes with whole codes, one for each thread: up to four groups.
-  void unpack_bytes(uint begin, threadgroup float* to, uint lane) const {
-    constexpr uint kCodes = 8 / Bits, kPart = kLanes / kCodes;  // threads of a group
+  // Bytes with whole codes, one for each thread: up to four times 32 elements.
+  void unpack_bytes(uint begin, thread ScaleGroup& group, threadgroup float* to, uint lane) const {
+    constexpr uint kCodes = 8 / Bits, kPart = kLanes / kCodes;  // threads of 32 elements
     const ulong at = static_cast<ulong>(begin) / 8 * Bits;
     const uint byte = (reinterpret_cast<device const uchar*>(words) + at)[lane];
-    float scale = load_scale(scales, first_group + begin / group_size, scale_type);
-    float bias = load_scale(biases, first_group + begin / group_size, scale_type);
+    float scale = 0, bias = 0;
 #pragma unroll
-    for (uint i = 1; i < kCodes; ++i) {
-      const ulong group = first_group + (begin + i * kLanes) / group_size;
-      const float own_scale = load_scale(scales, group, scale_type);
-      const float own_bias = load_scale(biases, group, scale_type);
+    for (uint i = 0; i < kCodes; ++i) {
+      const float own_scale = load_scale(scales, group.at, scale_type);
+      const float own_bias = load_scale(biases, group.at, scale_type);
       scale = lane >= i * kPart ? own_scale : scale;
       bias = lane >= i * kPart ? own_bias : bias;
+      group.advance(group_size);
     }
-    simdgroup_barrier(mem_flags::mem_none);  // that stores do not stand between loads
+    simdgroup_barrier(mem_flags::mem_none);  // that no store stands between loads
 #pragma unroll
     for (uint i = 0; i < kCodes; ++i) {
       const uint code = (byte >> (i * Bits)) & ((1u << Bits) - 1);
@@ -73,10 +84,11 @@ struct AffineRow {
     const uint length = min(kChunk, depth - begin);
     uint done = 0;
     if (8 % Bits == 0) {
+      ScaleGroup of_scale = {first_group + begin / group_size, group_size - begin % group_size};
       for (; done + kSpan <= length; done += kSpan) {
 #pragma unroll
         for (uint i = 0; i < kSpan; i += kAtOnce) {
-          unpack_bytes(begin + done + i, chunk + done + i, lane);
+          unpack_bytes(begin + done + i, of_scale, chunk + done + i, lane);
         }
       }
     }
