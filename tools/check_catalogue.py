@@ -77,6 +77,18 @@ def rows(text):
             yield number, cells[0], line
 
 
+def report(document, title, keys, expected, problems):
+    """Prints the problems of a document's rows, and those of its keys, of which each expected one is there once. The exit status."""
+    problems = list(problems)
+    problems += [f"no row for {name}" for name in expected if name not in keys]
+    problems += [f"unknown row {key}" for key in keys if key not in expected]
+    problems += [f"two rows for {key}" for key in sorted(set(keys)) if keys.count(key) > 1]
+    for problem in problems:
+        print(f"{document.relative_to(ROOT)}: {problem}")
+    print(f"{title}: {len(keys)} rows, {len(problems)} problems")
+    return 1 if problems else 0
+
+
 def main():
     text = DOCUMENT.read_text()
     tests = existing_tests()
@@ -93,13 +105,7 @@ def main():
             problems.append(f"line {number}: {key}: TODO")
     expected = CATALOGUE + UNCOVERED
     expected += [f"example {n}" for n in range(1, EXAMPLES + 1)] + [f"edge {n}" for n in range(1, EDGES + 1)]
-    problems += [f"no row for {name}" for name in expected if name not in keys]
-    problems += [f"unknown row {key}" for key in keys if key not in expected]
-    problems += [f"two rows for {key}" for key in sorted(set(keys)) if keys.count(key) > 1]
-    for problem in problems:
-        print(f"{DOCUMENT.relative_to(ROOT)}: {problem}")
-    print(f"test catalogue: {len(keys)} rows, {len(problems)} problems")
-    return 1 if problems else 0
+    return report(DOCUMENT, "test catalogue", keys, expected, problems)
 
 
 if __name__ == "__main__":

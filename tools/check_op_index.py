@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-from check_catalogue import existing_tests, rows
+from check_catalogue import existing_tests, report, rows
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs/op-index.md"
@@ -90,14 +90,7 @@ def main():
         keys.append(key)
         found = check_defect(key, line, ops, by_file, tests) if key in DEFECTS else check_entry(line, ops)
         problems += [f"line {number}: {key}: {problem}" for problem in found]
-    expected = ENTRIES + DEFECTS
-    problems += [f"no row for {name}" for name in expected if name not in keys]
-    problems += [f"unknown row {key}" for key in keys if key not in expected]
-    problems += [f"two rows for {key}" for key in sorted(set(keys)) if keys.count(key) > 1]
-    for problem in problems:
-        print(f"{DOCUMENT.relative_to(ROOT)}: {problem}")
-    print(f"index of ops: {len(keys)} rows, {len(problems)} problems")
-    return 1 if problems else 0
+    return report(DOCUMENT, "index of ops", keys, ENTRIES + DEFECTS, problems)
 
 
 if __name__ == "__main__":
